@@ -1,0 +1,503 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import "fmt"
+
+// walk is an eviction walk of one component that is on (section 10.2).
+type walk struct {
+	component Component
+	want      int
+
+	// SWA and Mamba: the candidate, and with sessions a mark in the list
+	// directly in front of it (rules E-15, SR-20).
+	cursor   *node
+	cursorID NodeID
+	mark     *node
+
+	// Full: the walk goes through the leaf index in order, past. Leaves that
+	// joined after since are candidates only if they are in extra: parents of
+	// leaves that this walk evicted (rule E-13).
+	since    uint64
+	past     leafKey
+	started  bool
+	extra    []extraLeaf
+	parent   *node // of the leaf returned last
+	parentID NodeID
+}
+
+// extraLeaf is a candidate with the key it had when it became one.
+type extraLeaf struct {
+	key leafKey
+	n   *node
+	id  NodeID
+}
+
+// EvictStart starts a walk that frees n units (Mamba: state slots) of one
+// component; go on with EvictNext. A walk that is on already is an *OrderError.
+func (c *Core) EvictStart(id Component, n int) error {
+	const op = "EvictStart"
+	if c.log != nil {
+		c.log.evictStart(id, n)
+	}
+	if !c.opts.Components.Has(id) {
+		return &ArgumentError{Op: op, Field: "component", Problem: fmt.Sprintf("%v is not configured", id)}
+	}
+	if c.walks[id] != nil {
+		return &OrderError{Op: op, Problem: fmt.Sprintf("an eviction walk of %v is on: end it first", id)}
+	}
+	w := &walk{component: id, want: n, since: c.leafSeq}
+	c.walks[id] = w
+	if id == Full {
+		return nil
+	}
+	list := &c.device[id]
+	if c.opts.Sessions {
+		w.mark = &node{mark: true, state: make([]componentState, c.nodes.width)}
+		p := &list.partitions[0]
+		p.link(w.mark, nil)
+		p.moveToOldest(w.mark)
+	}
+	w.aim(c.firstCandidate(list))
+	return nil
+}
+
+// EvictEnd ends the walk of a component; without one it is an *OrderError.
+func (c *Core) EvictEnd(id Component) error {
+	if c.log != nil {
+		c.log.component("evict-end", id)
+	}
+	if id >= NumComponents || c.walks[id] == nil {
+		return noWalk("EvictEnd", id)
+	}
+	if m := c.walks[id].mark; m != nil {
+		m.state[id].list.unlink(m)
+	}
+	c.walks[id] = nil
+	return nil
+}
+
+func noWalk(op string, id Component) error {
+	return &OrderError{Op: op, Problem: fmt.Sprintf("no eviction walk of %v is on: start one first", id)}
+}
+
+// EvictNext makes at most one change: it drops one internal node's value, or
+// returns a leaf for EvictLeaf. totals are the caller's sums of what the walk
+// has freed; the walk is done when they reach its target (section 10.2). No
+// node and no progress: done or exhausted. Free what it returns before the next
+// call.
+func (c *Core) EvictNext(id Component, totals Units) (EvictStep, error) {
+	const op = "EvictNext"
+	if c.log != nil {
+		c.log.evictNext(id, totals)
+	}
+	if id >= NumComponents || c.walks[id] == nil {
+		return EvictStep{}, noWalk(op, id)
+	}
+	w := c.walks[id]
+	if id == Full {
+		n := c.nextFullLeaf(w, totals[Full])
+		if n == nil {
+			return EvictStep{}, nil
+		}
+		w.parent, w.parentID = n.parent, n.parent.id
+		return EvictStep{Node: n.id, MadeProgress: true}, nil
+	}
+	return c.nextAux(op, w, c.hooksOf(id), totals[id])
+}
+
+func (c *Core) hooksOf(id Component) hooks {
+	for _, h := range c.comps {
+		if h.id() == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// nextFullLeaf returns the next victim in the policy's order (rule E-13).
+func (c *Core) nextFullLeaf(w *walk, freed int) *node {
+	if p := w.parent; p != nil {
+		w.parent = nil
+		if p.id == w.parentID && p.leaf.index == &c.leaves && p.leaf.joinedAt > w.since {
+			w.push(extraLeaf{key: p.leaf.key, n: p, id: p.id})
+		}
+	}
+	if freed >= w.want {
+		return nil
+	}
+	for len(w.extra) > 0 {
+		top := w.extra[0]
+		if top.n.id == top.id && top.n.leaf.index == &c.leaves {
+			break
+		}
+		w.pop()
+	}
+	n := c.nextCandidateLeaf(w)
+	if len(w.extra) > 0 && (n == nil || w.extra[0].key.less(n.leaf.key)) {
+		return w.pop().n
+	}
+	if n != nil {
+		w.past, w.started = n.leaf.key, true
+	}
+	return n
+}
+
+// nextCandidateLeaf returns the first leaf past the walk's place that was there
+// at its start.
+func (c *Core) nextCandidateLeaf(w *walk) *node {
+	for {
+		var n *node
+		if w.started {
+			n = c.leaves.after(w.past)
+		} else {
+			n = c.leaves.first()
+		}
+		if n == nil || n.leaf.joinedAt <= w.since {
+			return n
+		}
+		w.past, w.started = n.leaf.key, true
+	}
+}
+
+// push and pop keep extra a heap, the smallest key first.
+func (w *walk) push(x extraLeaf) {
+	w.extra = append(w.extra, x)
+	for i := len(w.extra) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !w.extra[i].key.less(w.extra[up].key) {
+			break
+		}
+		w.extra[i], w.extra[up] = w.extra[up], w.extra[i]
+		i = up
+	}
+}
+
+func (w *walk) pop() extraLeaf {
+	top := w.extra[0]
+	last := len(w.extra) - 1
+	w.extra[0] = w.extra[last]
+	w.extra = w.extra[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child >= last {
+			break
+		}
+		if child+1 < last && w.extra[child+1].key.less(w.extra[child].key) {
+			child++
+		}
+		if !w.extra[child].key.less(w.extra[i].key) {
+			break
+		}
+		w.extra[i], w.extra[child] = w.extra[child], w.extra[i]
+		i = child
+	}
+	return top
+}
+
+// aim makes n the walk's candidate, and puts the mark in front of it.
+func (w *walk) aim(n *node) {
+	w.cursor, w.cursorID = n, NoNode
+	if n == nil {
+		return
+	}
+	w.cursorID = n.id
+	if w.mark != nil {
+		list := n.state[w.component].list
+		w.mark.state[w.component].list.unlink(w.mark)
+		list.link(w.mark, n.state[w.component].newer)
+	}
+}
+
+// evictable reports whether a walk may take n's value.
+func evictable(n *node, id Component) bool {
+	return n.state[id].locks == 0 && n.loadBackPending() == 0
+}
+
+func (c *Core) firstCandidate(l *recency) *node {
+	n := l.oldest()
+	for n != nil && !evictable(n, l.component) {
+		n = l.newerThan(n)
+	}
+	return n
+}
+
+// candidateAfter returns the next one towards the newest end of the list.
+func (c *Core) candidateAfter(l *recency, n *node) *node {
+	for n = l.newerThan(n); n != nil && !evictable(n, l.component); {
+		n = l.newerThan(n)
+	}
+	return n
+}
+
+// nextAux is one step of an SWA or Mamba walk (rule E-16).
+func (c *Core) nextAux(op string, w *walk, h hooks, freed int) (EvictStep, error) {
+	id := h.id()
+	list := &c.device[id]
+	after := func(n *node) *node {
+		if w.mark != nil {
+			return c.candidateAfter(list, w.mark)
+		}
+		return c.candidateAfter(list, n)
+	}
+	if x := w.cursor; x != nil {
+		switch {
+		case x.id != w.cursorID || !list.contains(x):
+			if w.mark != nil {
+				w.aim(after(nil))
+			} else {
+				w.aim(c.firstCandidate(list))
+			}
+		case !evictable(x, id):
+			w.aim(after(x))
+		}
+	}
+	x := w.cursor
+	if x == nil || freed >= w.want {
+		return EvictStep{}, nil
+	}
+	isLeaf := x.leaf.index == &c.leaves
+	if isLeaf && c.mayDelete(x, h) {
+		w.aim(after(x))
+		return EvictStep{Node: x.id, MadeProgress: true}, nil
+	}
+	if err := c.checkCascade(op, x, h, isLeaf); err != nil {
+		return EvictStep{}, err
+	}
+	next := after(x)
+	var step EvictStep
+	c.dropDevice(x, h, &step.Evicted)
+	c.cascade(x, h, isLeaf, &step.Evicted)
+	w.aim(next)
+	step.MadeProgress = true
+	return step, nil
+}
+
+// mayDelete is rule SR-21: a leaf that a session refers to through a component
+// of equal or higher priority is not deleted by the walk of one it does not.
+func (c *Core) mayDelete(x *node, h hooks) bool {
+	if x.state[h.id()].refs > 0 {
+		return true
+	}
+	for _, o := range c.comps {
+		if o.internalPriority() >= h.internalPriority() && x.state[o.id()].refs > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// goesWith reports whether o's device value on n has to go when h's goes
+// (rules E-26, E-27).
+func goesWith(n *node, h, o hooks, isLeaf bool) bool {
+	s := &n.state[o.id()]
+	if o == h || s.device == nil {
+		return false
+	}
+	if o.internalPriority() < h.internalPriority() {
+		return true
+	}
+	return isLeaf && s.locks == 0 && (s.refs == 0 || n.state[h.id()].refs > 0)
+}
+
+// checkCascade finds a locked value that would have to go (rule E-27).
+func (c *Core) checkCascade(op string, n *node, h hooks, isLeaf bool) error {
+	for _, o := range c.comps {
+		if goesWith(n, h, o, isLeaf) && n.state[o.id()].locks > 0 {
+			return &InternalError{Op: op, Problem: fmt.Sprintf("dropping %v of node %d would take its locked %v along", h.id(), n.id, o.id())}
+		}
+	}
+	return nil
+}
+
+// cascade drops what has to go with h's value, which is gone from n.
+func (c *Core) cascade(n *node, h hooks, isLeaf bool, out *Evicted) {
+	for i := len(c.comps) - 1; i >= 0; i-- { // Full last: SWA's payload needs it
+		if o := c.comps[i]; goesWith(n, h, o, isLeaf) {
+			c.dropDevice(n, o, out)
+		}
+	}
+	if n.parent != nil {
+		c.refreshLeaf(n)
+		c.refreshLeaf(n.parent)
+	}
+}
+
+// EvictLeaf evicts a leaf: it demotes one that is backed up, deletes one that
+// is not, or, with writeBack, asks for its backup and changes nothing (rule
+// E-19). A node that is no device-evictable leaf is an *OrderError.
+func (c *Core) EvictLeaf(id NodeID, writeBack bool) (EvictLeafResult, error) {
+	const op = "EvictLeaf"
+	if c.log != nil {
+		c.log.evictLeaf(id, writeBack)
+	}
+	var r EvictLeafResult
+	n, err := c.resolve(op, id)
+	if err != nil {
+		return r, err
+	}
+	if n.leaf.index != &c.leaves {
+		return r, &OrderError{Op: op, Problem: fmt.Sprintf("node %d is not a device-evictable leaf", id)}
+	}
+	switch {
+	case n.backedUp():
+		c.demote(n, &r.Evicted)
+	case writeBack:
+		r.Backup = &BackupKV{Nodes: []NodeID{id}}
+	case n.children > 0:
+		return r, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has children on the host and no host copy of its own: drop the subtree", id)}
+	default:
+		c.deleteLeaf(n, &r.Evicted)
+	}
+	return r, nil
+}
+
+// Demote drops all device values of a node that is backed up (rule E-21). A
+// node in any other state is an *OrderError.
+func (c *Core) Demote(id NodeID) (Evicted, error) {
+	const op = "Demote"
+	if c.log != nil {
+		c.log.nodes("demote", id)
+	}
+	n, err := c.resolve(op, id)
+	if err != nil {
+		return Evicted{}, err
+	}
+	problem := ""
+	switch {
+	case n == c.root:
+		problem = "is the root"
+	case !n.backedUp():
+		problem = "is not backed up"
+	case n.evicted():
+		problem = "is evicted already"
+	case n.deviceChildren > 0:
+		problem = "has a child with Full on the device"
+	}
+	for i := range n.state {
+		if problem == "" && n.state[i].locks > 0 {
+			problem = fmt.Sprintf("has a device lock of %v", Component(i))
+		}
+	}
+	if problem != "" {
+		return Evicted{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d %s", id, problem)}
+	}
+	var out Evicted
+	c.demote(n, &out)
+	return out, nil
+}
+
+func (c *Core) demote(n *node, out *Evicted) {
+	c.dropAllDevice(n, out)
+	c.recordRemoved(n, MediumDevice)
+	c.refreshLeaf(n)
+	c.refreshLeaf(n.parent)
+}
+
+// dropAllDevice drops every device value, Full last, since the payload of SWA
+// is the node's Full slots.
+func (c *Core) dropAllDevice(n *node, out *Evicted) {
+	for i := len(c.comps) - 1; i >= 0; i-- {
+		if h := c.comps[i]; n.state[h.id()].device != nil {
+			c.dropDevice(n, h, out)
+		}
+	}
+}
+
+// deleteLeaf removes a leaf with all its data, and the ancestors that are left
+// with nothing (rules E-20, E-29).
+func (c *Core) deleteLeaf(n *node, out *Evicted) {
+	c.recordRemoved(n, MediumDevice)
+	parent := n.parent
+	c.dropAllDevice(n, out)
+	c.dropAllHost(n, out)
+	c.removeNode(n)
+	c.removeBareAncestors(parent, out)
+}
+
+func (c *Core) dropAllHost(n *node, out *Evicted) {
+	for _, h := range c.comps {
+		if n.state[h.id()].host != nil {
+			c.dropHost(n, h.id(), out)
+		}
+	}
+}
+
+// removeNode takes a node without data and children out of the tree.
+func (c *Core) removeNode(n *node) {
+	if n.leaf.index != nil {
+		c.leaveIndex(n)
+	}
+	c.forgetSessions(n)
+	parent := n.parent
+	parent.unlinkChild(n, c)
+	c.names.release(n.ns)
+	c.nodes.release(n)
+	c.refreshLeaf(parent)
+}
+
+// removeBareAncestors is rule E-29.
+func (c *Core) removeBareAncestors(n *node, out *Evicted) {
+	for n.parent != nil && n.children == 0 {
+		for i := range n.state {
+			if n.state[i].locks > 0 || n.state[i].hostLocks > 0 {
+				return
+			}
+		}
+		if n.state[Full].device != nil {
+			c.refreshLeaf(n)
+			return
+		}
+		c.dropAllDevice(n, out)
+		if n.backedUp() {
+			c.refreshLeaf(n)
+			return
+		}
+		c.dropAllHost(n, out)
+		parent := n.parent
+		c.removeNode(n)
+		n = parent
+	}
+}
+
+// EvictExcessPathStates drops the shallowest states on the path from tail up
+// that are beyond Options.MaxStatesPerPath and free to go (rule I-35).
+func (c *Core) EvictExcessPathStates(tail NodeID) (Evicted, error) {
+	const op = "EvictExcessPathStates"
+	if c.log != nil {
+		c.log.nodes("evict-excess-path-states", tail)
+	}
+	n, err := c.resolve(op, tail)
+	if err != nil {
+		return Evicted{}, err
+	}
+	h := c.hooksOf(Mamba)
+	if h == nil {
+		return Evicted{}, &ArgumentError{Op: op, Field: "tail", Problem: "the mamba component is not configured"}
+	}
+	var out Evicted
+	if c.opts.MaxStatesPerPath < 1 {
+		return out, nil
+	}
+	var holders []*node
+	for at := n; at.parent != nil; at = at.parent {
+		if at.state[Mamba].device != nil {
+			holders = append(holders, at)
+		}
+	}
+	excess := len(holders) - c.opts.MaxStatesPerPath
+	for i := len(holders) - 1; i >= 0 && excess > 0; i-- {
+		at := holders[i]
+		if at == n {
+			break
+		}
+		if at.state[Mamba].locks > 0 || at.children != 1 || at.leaf.index == &c.leaves {
+			continue
+		}
+		c.dropDevice(at, h, &out)
+		c.cascade(at, h, false, &out)
+		excess--
+	}
+	return out, nil
+}

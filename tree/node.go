@@ -1,0 +1,175 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+// node is one node of the tree. Nodes live in the core's arena; outside they
+// are known by id only. See chapter 4 of the behaviour specification.
+type node struct {
+	id     NodeID
+	parent *node // nil for the root only
+
+	// Children in order of their edges' creation (rule N-9), as a list, and
+	// for wide nodes an index by the hash of the first page besides.
+	firstChild, lastChild *node
+	next, prev            *node // siblings
+	index                 *childIndex
+	sameHash              *node // next child of the parent's index with the same hash
+	children              int32 // number of children
+	deviceChildren        int32 // number of those with Full on the device
+
+	ns    *namespace
+	raw   []Token // raw tokens of the key: units, plus one for bigrams
+	units int     // length of the key
+
+	// state holds what each component has here, by component number. Its
+	// length is one more than the highest configured component.
+	state []componentState
+
+	hits     int64
+	priority int64
+	stamp    uint64 // access stamp (rule N-6): one number, older is smaller
+	created  uint64 // creation tick
+
+	leaf leafLinks // place in the index of device-evictable leaves
+	ext  *extension
+
+	swaBoundary uint64 // SWA boundary uuid, 0: none (rule L-6)
+	mark        bool   // not a node: an eviction walk's mark in a recency list
+}
+
+// componentState is what one component has on one node.
+type componentState struct {
+	device, host Slots // nil: absent
+	locks        int32 // device locks
+	hostLocks    int32
+	refs         int32 // session references
+	// Place in the component's device or host recency list, whichever the
+	// node is in; a node is never in both (rule V-22).
+	newer, older *node
+	list         *partition
+}
+
+// extension holds what most nodes do not have.
+type extension struct {
+	hashes, eventHashes []Digest // one a page; nil: absent
+
+	fullHostBoundary, swaHostBoundary uint64
+	writeThroughPending               int64 // ack id, 0: none
+	loadBackPending                   int64
+
+	sessions [NumComponents][]string // session ids marked here, ascending
+
+	depth, history int // tlru bookkeeping (rule E-37)
+}
+
+func (n *node) isRoot() bool { return n.parent == nil && !n.mark }
+
+// key returns the node's key as a view. extra is 1 for bigram cores.
+func (n *node) key(extra int) view { return view{raw: n.raw, units: n.units, extra: extra} }
+
+// evicted reports whether the node has lost its Full device value.
+func (n *node) evicted() bool { return n.parent != nil && n.state[Full].device == nil }
+
+// backedUp reports whether the node has a Full host value.
+func (n *node) backedUp() bool { return n.state[Full].host != nil }
+
+func (n *node) dead() bool { return n.evicted() && !n.backedUp() }
+
+// extend returns the node's extension, making it if need be.
+func (n *node) extend() *extension {
+	if n.ext == nil {
+		n.ext = &extension{}
+	}
+	return n.ext
+}
+
+func (n *node) writeThroughPending() int64 {
+	if n.ext == nil {
+		return 0
+	}
+	return n.ext.writeThroughPending
+}
+
+func (n *node) loadBackPending() int64 {
+	if n.ext == nil {
+		return 0
+	}
+	return n.ext.loadBackPending
+}
+
+// following returns the node after n in a walk that visits parents before
+// children and children in edge order, or nil at its end. It needs no stack,
+// so paths may be of any depth.
+func (n *node) following() *node {
+	if n.firstChild != nil {
+		return n.firstChild
+	}
+	for n != nil && n.next == nil {
+		n = n.parent
+	}
+	if n == nil {
+		return nil
+	}
+	return n.next
+}
+
+// linkChild appends child as the last edge of n.
+func (n *node) linkChild(child *node, c *Core) {
+	child.parent, child.prev, child.next = n, n.lastChild, nil
+	if n.lastChild != nil {
+		n.lastChild.next = child
+	} else {
+		n.firstChild = child
+	}
+	n.lastChild = child
+	n.children++
+	if child.state[Full].device != nil {
+		n.deviceChildren++
+	}
+	c.edges.added(n, child)
+}
+
+// unlinkChild removes the edge to child.
+func (n *node) unlinkChild(child *node, c *Core) {
+	c.edges.removed(n, child)
+	if child.prev != nil {
+		child.prev.next = child.next
+	} else {
+		n.firstChild = child.next
+	}
+	if child.next != nil {
+		child.next.prev = child.prev
+	} else {
+		n.lastChild = child.prev
+	}
+	n.children--
+	if child.state[Full].device != nil {
+		n.deviceChildren--
+	}
+	child.parent, child.prev, child.next = nil, nil, nil
+}
+
+// replaceChild puts fresh behind the edge that led to child, at the same place
+// (rule N-9). Both have the same first page.
+func (n *node) replaceChild(child, fresh *node, c *Core) {
+	c.edges.replaced(n, child, fresh)
+	fresh.parent, fresh.prev, fresh.next = n, child.prev, child.next
+	if child.prev != nil {
+		child.prev.next = fresh
+	} else {
+		n.firstChild = fresh
+	}
+	if child.next != nil {
+		child.next.prev = fresh
+	} else {
+		n.lastChild = fresh
+	}
+	if child.state[Full].device != nil {
+		n.deviceChildren--
+	}
+	if fresh.state[Full].device != nil {
+		n.deviceChildren++
+	}
+	child.parent, child.prev, child.next = nil, nil, nil
+}
