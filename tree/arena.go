@@ -13,13 +13,14 @@ type arena struct {
 	nodes  []node
 	states []componentState
 	last   NodeID
+	chunks int
 }
 
 const arenaChunk = 128 // nodes a chunk: large enough to vanish in cost, small enough to waste little
 
 func (a *arena) clear() {
 	a.byID = map[NodeID]*node{}
-	a.free, a.nodes, a.states = nil, nil, nil
+	a.free, a.nodes, a.states, a.chunks = nil, nil, nil, 0
 }
 
 // make returns a zeroed node with a fresh id.
@@ -30,6 +31,7 @@ func (a *arena) make() *node {
 		n.next = nil
 	} else {
 		if len(a.nodes) == 0 {
+			a.chunks++
 			a.nodes = make([]node, arenaChunk)
 			a.states = make([]componentState, arenaChunk*a.width)
 		}
@@ -55,3 +57,8 @@ func (a *arena) release(n *node) {
 func (a *arena) find(id NodeID) *node { return a.byID[id] }
 
 func (a *arena) len() int { return len(a.byID) }
+
+// bytes returns the memory of all chunks, nodes out of use included.
+func (a *arena) bytes() int {
+	return a.chunks * arenaChunk * (nodeBytes + a.width*stateBytes)
+}

@@ -42,8 +42,9 @@ type Core struct {
 	log *opLog
 
 	// Reused by matches, so that a match allocates its result only.
-	chunk  Slots
-	states [2 * NumComponents]int
+	chunk   Slots
+	receipt Receipt // the one of the lock or release that is running
+	states  [2 * NumComponents]int
 }
 
 // New returns an empty core. Its error joins a *ConfigError for each field of o

@@ -33,3 +33,21 @@ func (c *Core) SetPending(id NodeID, ack int64) error {
 	n.extend().writeThroughPending = ack
 	return nil
 }
+
+// SplitIntoUnits is a test door: it splits a node until each fragment has one
+// page, halving, so that it costs n log n.
+func (c *Core) SplitIntoUnits(id NodeID) error {
+	n, err := c.resolve("SplitIntoUnits", id)
+	if err != nil {
+		return err
+	}
+	for work := []*node{n}; len(work) > 0; {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		if pages := n.units / c.opts.PageSize; pages > 1 {
+			prefix, _ := c.split(n, pages/2*c.opts.PageSize)
+			work = append(work, prefix, n)
+		}
+	}
+	return nil
+}

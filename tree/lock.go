@@ -25,9 +25,12 @@ func (c *Core) Lock(id NodeID, skip ComponentSet) (Receipt, error) {
 	if skip.Has(SWA) && taken.Has(Mamba) && c.opts.Components.Has(SWA) {
 		return Receipt{}, &ArgumentError{Op: op, Field: "skip", Problem: "swa is skipped but mamba is taken: a state needs the window around it"}
 	}
-	r := Receipt{Node: id, Skipped: skip}
+	// The receipt lives in the core while the components fill it, so that a
+	// lock allocates nothing.
+	r := &c.receipt
+	*r = Receipt{Node: id, Skipped: skip}
 	if n == c.root {
-		return r, nil
+		return *r, nil
 	}
 	if taken.Has(Full) {
 		if err := c.checkPath(op, n); err != nil {
@@ -36,11 +39,11 @@ func (c *Core) Lock(id NodeID, skip ComponentSet) (Receipt, error) {
 	}
 	for _, h := range c.comps {
 		if !skip.Has(h.id()) {
-			h.lock(n, &r)
+			h.lock(n, r)
 		}
 	}
 	c.refreshLeaf(n)
-	return r, nil
+	return *r, nil
 }
 
 // checkPath verifies that above the first node with Full on the device all
@@ -65,7 +68,8 @@ func (c *Core) Unlock(id NodeID, r Receipt, skipSWA bool) error {
 	if c.log != nil {
 		c.log.unlock("unlock", id, r, skipSWA)
 	}
-	n, err := c.checkRelease(op, id, &r)
+	c.receipt = r
+	n, err := c.checkRelease(op, id, &c.receipt)
 	if err != nil || n == c.root {
 		return err
 	}
@@ -76,13 +80,13 @@ func (c *Core) Unlock(id NodeID, r Receipt, skipSWA bool) error {
 		return !skipSWA || !c.opts.Components.Has(SWA) || h.internalPriority() > swaPriority
 	}
 	for _, h := range c.comps {
-		if released(h) && !h.canUnlock(n, &r) {
+		if released(h) && !h.canUnlock(n, &c.receipt) {
 			return &ReceiptError{Op: op, Node: id, Problem: fmt.Sprintf("the %v lock does not cover what the receipt says: it was released before, or is another core's", h.id())}
 		}
 	}
 	for i := len(c.comps) - 1; i >= 0; i-- {
 		if h := c.comps[i]; released(h) {
-			h.unlock(n, &r)
+			h.unlock(n, &c.receipt)
 		}
 	}
 	c.refreshLeaf(n)
@@ -187,7 +191,8 @@ func (c *Core) PinFull(id NodeID) error {
 	if err := c.checkPath(op, n); err != nil {
 		return err
 	}
-	c.comps[Full].lock(n, &Receipt{})
+	c.receipt = Receipt{}
+	c.comps[Full].lock(n, &c.receipt)
 	c.refreshLeaf(n)
 	return nil
 }

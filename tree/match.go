@@ -37,7 +37,7 @@ func (c *Core) Match(key Key) (MatchResult, error) {
 	c.stampPath(best)
 
 	r := MatchResult{
-		DeviceSlots:    append(make(Slots, 0, len(m.slots)), m.slots...).truncate(m.deviceDepth),
+		DeviceSlots:    cloneNonNil(m.slots).truncate(m.deviceDepth),
 		DeviceLen:      m.deviceDepth,
 		LastDeviceNode: m.deviceBest.id,
 		BestNode:       best.id,
@@ -69,6 +69,14 @@ func (c *Core) Match(key Key) (MatchResult, error) {
 	}
 	r.Explanation = m.explain(v, units)
 	return r, nil
+}
+
+// cloneNonNil copies a list; the copy of an empty one is not nil.
+func cloneNonNil(s Slots) Slots {
+	if len(s) == 0 {
+		return Slots{}
+	}
+	return append(Slots(nil), s...)
 }
 
 // EmptyMatch returns the result of matching an empty key (rule M-25).

@@ -74,18 +74,12 @@ func (s Slots) AppendRun(r Run) Slots {
 	return append(s, r)
 }
 
-// Append adds all of t at the end.
+// Append adds all of t, which must be canonical, at the end.
 func (s Slots) Append(t Slots) Slots {
-	for i, r := range t {
-		if i == 0 {
-			s = s.AppendRun(r)
-			continue
-		}
-		if r.Length > 0 {
-			s = append(s, r)
-		}
+	if len(t) == 0 {
+		return s
 	}
-	return s
+	return append(s.AppendRun(t[0]), t[1:]...)
 }
 
 // AppendSlice adds the slots [from, to) of t at the end.
