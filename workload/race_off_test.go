@@ -1,0 +1,9 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package workload
+
+// racing would say that tests run many times slower than usual.
+const racing = false
