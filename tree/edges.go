@@ -46,7 +46,7 @@ func (e *edgeIndex) find(n *node, ns *namespace, v view) *node {
 		return child
 	}
 	for ; child != nil; child = child.next {
-		if child.raw[0] == page[0] && child.ns == ns && equalTokens(child.raw[:e.span], page) {
+		if child.first == page[0] && child.ns == ns && equalTokens(child.raw[:e.span], page) {
 			return child
 		}
 	}

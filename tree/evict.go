@@ -16,12 +16,13 @@ type walk struct {
 	cursorID NodeID
 	mark     *node
 
-	// Full: the walk goes through the leaf index in order, past. Leaves that
-	// joined after since are candidates only if they are in extra: parents of
-	// leaves that this walk evicted (rule E-13).
+	// Full: the walk goes through the leaf index in order; it has dealt with
+	// everything up to past, and up to scanned there is no candidate now.
+	// Leaves that joined after since are candidates only if they are in extra:
+	// parents of leaves that this walk evicted (rule E-13).
 	since    uint64
 	past     leafKey
-	started  bool
+	scanned  leafKey
 	extra    []extraLeaf
 	parent   *node // of the leaf returned last
 	parentID NodeID
@@ -47,7 +48,7 @@ func (c *Core) EvictStart(id Component, n int) error {
 	if c.walks[id] != nil {
 		return &OrderError{Op: op, Problem: fmt.Sprintf("an eviction walk of %v is on: end it first", id)}
 	}
-	w := &walk{component: id, want: n, since: c.leafSeq}
+	w := &walk{component: id, want: n, since: c.leafSeq, past: firstLeafKey, scanned: firstLeafKey}
 	c.walks[id] = w
 	if id == Full {
 		return nil
@@ -134,30 +135,36 @@ func (c *Core) nextFullLeaf(w *walk, freed int) *node {
 		}
 		w.pop()
 	}
+	// Whatever lies before the victim's key was no leaf when the walk came to
+	// it, and does not come back.
 	n := c.nextCandidateLeaf(w)
 	if len(w.extra) > 0 && (n == nil || w.extra[0].key.less(n.leaf.key)) {
-		return w.pop().n
+		top := w.pop()
+		if w.past.less(top.key) {
+			w.past = top.key
+		}
+		return top.n
 	}
-	if n != nil {
-		w.past, w.started = n.leaf.key, true
+	if n == nil {
+		w.past = lastLeafKey
+		return nil
 	}
+	w.past = n.leaf.key
 	return n
 }
 
 // nextCandidateLeaf returns the first leaf past the walk's place that was there
-// at its start.
+// at its start. What it passes over it need not look at again.
 func (c *Core) nextCandidateLeaf(w *walk) *node {
+	if w.scanned.less(w.past) {
+		w.scanned = w.past
+	}
 	for {
-		var n *node
-		if w.started {
-			n = c.leaves.after(w.past)
-		} else {
-			n = c.leaves.first()
-		}
+		n := c.leaves.after(w.scanned)
 		if n == nil || n.leaf.joinedAt <= w.since {
 			return n
 		}
-		w.past, w.started = n.leaf.key, true
+		w.scanned = n.leaf.key
 	}
 }
 
@@ -266,6 +273,9 @@ func (c *Core) nextAux(op string, w *walk, h hooks, freed int) (EvictStep, error
 		return EvictStep{}, err
 	}
 	next := after(x)
+	if next == x { // a reference moved it in front of the mark again
+		next = c.candidateAfter(list, x)
+	}
 	var step EvictStep
 	c.dropDevice(x, h, &step.Evicted)
 	c.cascade(x, h, isLeaf, &step.Evicted)

@@ -256,8 +256,7 @@ func (in *insertion) newLeaf() *node {
 	c, p := in.core, in.at
 	n := c.newNode()
 	n.ns = c.names.retain(in.params.Key.Namespace)
-	n.units = in.rest.units
-	n.raw = cloneTokens(in.rest.span(in.rest.units))
+	n.setKey(cloneTokens(in.rest.span(in.rest.units)), in.rest.units)
 	n.priority = in.params.Priority
 	p.linkChild(n, c)
 	c.setFullDevice(n, in.slice(0, n.units))

@@ -3,6 +3,8 @@
 
 package tree
 
+import "math"
+
 // leafIndex is an ordered set of leaves: the next victim first. It is a treap,
 // linked through the nodes, whose heap order comes from a hash of the node id,
 // so that its shape is a function of its content. Insert, remove and search
@@ -30,6 +32,12 @@ func (a leafKey) less(b leafKey) bool {
 	}
 	return a.stamp < b.stamp
 }
+
+// No leaf's key is before the first or after the last of these.
+var (
+	firstLeafKey = leafKey{refs: -1}
+	lastLeafKey  = leafKey{refs: math.MaxInt32, rank: math.MaxInt64, stamp: math.MaxUint64}
+)
 
 // leafLinks is a node's place in a leafIndex. A node is in at most one: the
 // device's or the host's (rule V-17).
@@ -216,10 +224,13 @@ func (c *Core) joinIndex(n *node, x *leafIndex) {
 	c.leafSeq++
 	// A leaf that was locked and unlocked during a walk is still what it was
 	// at the walk's start: a candidate, or not.
+	key := c.leafKey(n)
 	if w := c.walks[Full]; x != &c.leaves || w == nil || n.leaf.joinedAt == 0 || n.leaf.joinedAt > w.since || n.leaf.leftAt <= w.since {
 		n.leaf.joinedAt = c.leafSeq
+	} else if key.less(w.scanned) {
+		w.scanned = w.past
 	}
-	x.insert(n, c.leafKey(n))
+	x.insert(n, key)
 }
 
 // reorderLeaf moves n to where its key now belongs, if it is in a leaf set.

@@ -5,37 +5,37 @@ package tree
 
 // node is one node of the tree. Nodes live in the core's arena; outside they
 // are known by id only. See chapter 4 of the behaviour specification.
+//
+// The children are a list in order of their edges' creation (rule N-9), and for
+// wide nodes an index by the hash of the first page besides. state holds what
+// each component has here, by component number; its length is one more than
+// the highest configured component.
 type node struct {
-	id     NodeID
-	parent *node // nil for the root only
-
-	// Children in order of their edges' creation (rule N-9), as a list, and
-	// for wide nodes an index by the hash of the first page besides.
-	firstChild, lastChild *node
-	next, prev            *node // siblings
-	index                 *childIndex
-	sameHash              *node // next child of the parent's index with the same hash
-	children              int32 // number of children
-	deviceChildren        int32 // number of those with Full on the device
-
-	ns    *namespace
-	raw   []Token // raw tokens of the key: units, plus one for bigrams
-	units int     // length of the key
-
-	// state holds what each component has here, by component number. Its
-	// length is one more than the highest configured component.
-	state []componentState
-
-	hits     int64
-	priority int64
-	stamp    uint64 // access stamp (rule N-6): one number, older is smaller
-	created  uint64 // creation tick
-
-	leaf leafLinks // place in the index of device-evictable leaves
-	ext  *extension
-
-	swaBoundary uint64 // SWA boundary uuid, 0: none (rule L-6)
-	mark        bool   // not a node: an eviction walk's mark in a recency list
+	// What a walk down looks at comes first, so that it is one or two cache
+	// lines a node.
+	first          Token // first raw token of the key
+	children       int32 // number of children
+	next           *node // sibling whose edge was made next
+	ns             *namespace
+	raw            []Token // raw tokens of the key: units, plus one for bigrams
+	units          int     // length of the key
+	firstChild     *node
+	index          *childIndex // children by first page; nil: few, see firstChild
+	state          []componentState
+	parent         *node  // nil for the root only
+	stamp          uint64 // access stamp (rule N-6): one number, older is smaller
+	hits           int64
+	leaf           leafLinks // place in the index of evictable leaves
+	id             NodeID
+	lastChild      *node
+	prev           *node // sibling whose edge was made before
+	sameHash       *node // next child in the parent's index with the same hash
+	priority       int64
+	created        uint64 // creation tick
+	ext            *extension
+	swaBoundary    uint64 // SWA boundary uuid, 0: none (rule L-6)
+	deviceChildren int32  // number of children with Full on the device
+	mark           bool   // not a node: an eviction walk's mark in a recency list
 }
 
 // componentState is what one component has on one node.
@@ -64,6 +64,11 @@ type extension struct {
 }
 
 func (n *node) isRoot() bool { return n.parent == nil && !n.mark }
+
+// setKey gives n its raw tokens and length.
+func (n *node) setKey(raw []Token, units int) {
+	n.raw, n.units, n.first = raw, units, raw[0]
+}
 
 // key returns the node's key as a view. extra is 1 for bigram cores.
 func (n *node) key(extra int) view { return view{raw: n.raw, units: n.units, extra: extra} }

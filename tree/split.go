@@ -12,8 +12,7 @@ func (c *Core) split(n *node, at int) (prefix *node, relocation Action) {
 	p.ns = n.ns
 	n.ns.nodes++
 	p.priority, p.hits, p.created = n.priority, n.hits, n.created
-	p.units = at
-	p.raw = cloneTokens(n.raw[:at+c.extra])
+	p.setKey(cloneTokens(n.raw[:at+c.extra]), at)
 	rest := cloneTokens(n.raw[at:])
 	if n.ext != nil {
 		c.splitExtension(p, n, at)
@@ -25,7 +24,7 @@ func (c *Core) split(n *node, at int) (prefix *node, relocation Action) {
 	}
 	parent := n.parent
 	parent.replaceChild(n, p, c) // before n's first page changes
-	n.raw = rest
+	n.setKey(rest, n.units)
 	p.linkChild(n, c)
 
 	c.touch(n) // so that the suffix is newer than the prefix (rule S-7)
