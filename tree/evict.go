@@ -45,6 +45,9 @@ func (c *Core) EvictStart(id Component, n int) error {
 	if !c.opts.Components.Has(id) {
 		return &ArgumentError{Op: op, Field: "component", Problem: fmt.Sprintf("%v is not configured", id)}
 	}
+	if c.insert != nil {
+		return &OrderError{Op: op, Problem: "an insert is suspended: resume or end it first"}
+	}
 	if c.walks[id] != nil {
 		return &OrderError{Op: op, Problem: fmt.Sprintf("an eviction walk of %v is on: end it first", id)}
 	}
@@ -95,6 +98,9 @@ func (c *Core) EvictNext(id Component, totals Units) (EvictStep, error) {
 	}
 	if id >= NumComponents || c.walks[id] == nil {
 		return EvictStep{}, noWalk(op, id)
+	}
+	if c.insert != nil {
+		return EvictStep{}, &OrderError{Op: op, Problem: "an insert is suspended: resume or end it first"}
 	}
 	w := c.walks[id]
 	if id == Full {

@@ -12,11 +12,14 @@ import (
 // first 8 bytes, big-endian (rule H-5).
 func (d Digest) EventID() int64 { return int64(binary.BigEndian.Uint64(d[:8])) }
 
-// blocks returns the event ids of n's pages, computing them and those of its
-// ancestors if need be (rule H-7).
+// blocks returns the event ids of n's pages. It fills n's hash lists, and those
+// of its ancestors, if need be (rules H-6, H-7).
 func (c *Core) blocks(n *node) []int64 {
 	chain := c.chainOf(n)
-	c.fill(chain, n)
+	c.fill(storageChain, n)
+	if !n.ns.name.isDefault() {
+		c.fill(eventChain, n)
+	}
 	list := chain.get(n)
 	ids := make([]int64, len(list))
 	for i, d := range list {

@@ -60,6 +60,7 @@ func (b *sessionBook) clear() {
 }
 
 // OpenSession gives the session a new generation and returns it (rule SR-2).
+// The empty id is no session; its generation is 0.
 func (c *Core) OpenSession(id string) int64 {
 	if c.log != nil {
 		c.log.session("open-session", id)
@@ -68,6 +69,9 @@ func (c *Core) OpenSession(id string) int64 {
 }
 
 func (b *sessionBook) openSession(id string) int64 {
+	if id == "" {
+		return 0
+	}
 	if b.isClosed[id] {
 		delete(b.isClosed, id)
 		b.closed = slices.Delete(b.closed, slices.Index(b.closed, id), slices.Index(b.closed, id)+1)

@@ -25,14 +25,14 @@ func (c *Core) SetComponentDeviceValue(id NodeID, component Component, s Slots) 
 		return bad("component", "%v is not a configured auxiliary component", component)
 	case n == c.root:
 		return bad("node", "the root holds no data")
-	case n.state[Full].device == nil:
-		return bad("node", "node %d has no Full device value", id)
-	case n.state[component].device != nil:
-		return bad("node", "node %d has a device value of %v already", id, component)
 	case component == SWA && s.Len() != n.units:
 		return bad("slots", "%d given for %d units", s.Len(), n.units)
 	case s.Len() == 0:
 		return bad("slots", "the list is empty")
+	case n.state[Full].device == nil:
+		return &OrderError{Op: op, Problem: fmt.Sprintf("node %d has no Full device value to stand on", id)}
+	case n.state[component].device != nil:
+		return &OrderError{Op: op, Problem: fmt.Sprintf("node %d has a device value of %v already", id, component)}
 	}
 	c.setAuxDevice(n, component, s.Clone())
 	return nil
