@@ -16,8 +16,8 @@ func BenchmarkTree(b *testing.B) {
 	for _, c := range bench.TreeCases() {
 		b.Run(c.Name, func(b *testing.B) {
 			c.Run(b)
-			if t := floor.Time(c); t > 0 {
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(t+100*float64(c.Nodes)), "x-floor")
+			if ratio := floor.Ratio(c, float64(b.Elapsed().Nanoseconds())/float64(b.N)); ratio > 0 {
+				b.ReportMetric(ratio, "x-floor")
 			}
 		})
 	}

@@ -41,6 +41,7 @@ func TreeCases() []Case {
 		evictCase("evict/leaves=20000/call=2500", 2500),
 		evictCase("evict/leaves=20000/call=half", 20000*evictLeafTokens/2),
 	)
+	cases = append(cases, memoryCase(2048), memoryCase(64))
 	for _, leaves := range []int{10000, 20000, 40000, 80000} {
 		cases = append(cases, evictGrowthCase(leaves))
 	}
