@@ -1,0 +1,161 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"github.com/treecore/treecore/pool"
+	"github.com/treecore/treecore/tree"
+)
+
+// Match finds how much of the prompt can be reused: at most all but one token,
+// since at least one must be computed. It may be repeated while the request
+// waits. Locking is what Admit is for; whatever happens in between, Admit
+// matches again if it has to.
+func (c *Cache) Match(r *Request) (tree.MatchResult, error) {
+	const op = "Match"
+	if err := c.guard(op, r, Waiting, "match before Admit"); err != nil {
+		return tree.MatchResult{}, err
+	}
+	err := c.match(op, r)
+	return r.match, err
+}
+
+func (c *Cache) match(op string, r *Request) error {
+	c.stats.Matches++
+	if c.opts.Disabled {
+		r.match, r.matched, r.epoch = c.tree.EmptyMatch(), true, c.epoch
+		return nil
+	}
+	m, err := c.tree.Match(tree.Key{Tokens: r.tokens[:r.prompt-1], Namespace: r.namespace})
+	if err != nil {
+		return c.fail(op, err)
+	}
+	if err := c.apply(m.Actions); err != nil {
+		return c.fail(op, err)
+	}
+	m.Actions = nil
+	r.match, r.matched, r.epoch = m, true, c.epoch
+	return nil
+}
+
+// Admit starts a request: it locks what the match found and, with Mamba, takes
+// the states that the request runs on. The match is repeated if it is missing
+// or if something has changed since. On a *pool.ExhaustedError nothing is left
+// over and the request waits on.
+func (c *Cache) Admit(r *Request) error {
+	const op = "Admit"
+	if err := c.guard(op, r, Waiting, "a request is admitted once"); err != nil {
+		return err
+	}
+	if !r.matched || r.epoch != c.epoch {
+		if err := c.match(op, r); err != nil {
+			return err
+		}
+	}
+	if err := c.lock(r, r.match.LastDeviceNode, 0); err != nil {
+		return c.fail(op, err)
+	}
+	if c.cramped(r.match.LastDeviceNode) {
+		// The lock's own window would leave no room to go on, now or later.
+		// Computing the prompt from its beginning does fit.
+		if err := c.unlock(r); err != nil {
+			return c.fail(op, err)
+		}
+		forget(&r.match, c.tree.EmptyMatch())
+		if err := c.lock(r, r.match.LastDeviceNode, 0); err != nil {
+			return c.fail(op, err)
+		}
+		c.stats.ReuseGivenUp++
+	}
+	if c.mamba {
+		if err := c.takeStates(r); err != nil {
+			if unlock := c.unlock(r); unlock != nil {
+				return c.fail(op, unlock)
+			}
+			if !momentary(err) {
+				return c.fail(op, err)
+			}
+			return err
+		}
+	}
+	r.state = Running
+	c.running++
+	r.prefix, r.protected = r.match.DeviceSlots.Clone(), r.match.DeviceLen
+	r.committed = r.protected
+	if !c.opts.NoBranching {
+		r.swaBranch, r.mambaBranch = r.match.SWABranchingLen, r.match.MambaBranchingLen
+		c.stats.seen(r.swaBranch, r.mambaBranch)
+	}
+	c.stats.ReusedTokens += int64(r.protected)
+	return nil
+}
+
+// forget turns a match into a miss (rule M-26). What limited it stays told.
+func forget(m *tree.MatchResult, miss tree.MatchResult) {
+	why, branch := m.Explanation, m.MambaBranchingLen
+	*m = miss
+	m.Explanation, m.MambaBranchingLen = why, branch
+}
+
+// lock locks a node for a request.
+func (c *Cache) lock(r *Request, node tree.NodeID, skip tree.ComponentSet) error {
+	r.node, r.swaReleased, r.decoded = node, false, 0
+	if c.opts.Disabled {
+		return nil
+	}
+	receipt, err := c.tree.Lock(node, skip)
+	if err != nil {
+		return err
+	}
+	r.receipt, r.locked = receipt, true
+	return nil
+}
+
+// unlock gives a request's lock back, without the part that was given back early.
+func (c *Cache) unlock(r *Request) error {
+	if !r.locked {
+		return nil
+	}
+	r.locked = false
+	return c.tree.Unlock(r.node, r.receipt, r.swaReleased)
+}
+
+// cramped reports whether a request that locks node could come to a stop even
+// when it is alone. Locks take whole nodes, so a window's lock may hold far
+// more than a window where a long node was cut.
+func (c *Cache) cramped(node tree.NodeID) bool {
+	if !c.swa || c.opts.Disabled {
+		return false
+	}
+	size := c.dual.SWA().Size()
+	beside := c.windowNeed() - c.wholeWindow() // what a request needs besides a leaf's lock
+	if c.tree.ProtectedSize(tree.SWA)+beside <= size {
+		return false
+	}
+	held, covered := 0, 0
+	for covered < c.window {
+		n, err := c.tree.Inspect(node)
+		if err != nil || n.Parent == tree.NoNode {
+			break
+		}
+		held += n.Components[tree.SWA].Device.Len()
+		covered += n.Units
+		node = n.Parent
+	}
+	return held+beside > size
+}
+
+// windowNeed returns how many SWA slots a request that is alone needs at most
+// to get on page by page: what its lock holds (a window less a unit in small
+// nodes and a node of a whole window), its own window, and two pages for what
+// rounding keeps and what comes next. Bigrams keep one page more.
+func (c *Cache) windowNeed() int {
+	if c.opts.Disabled {
+		return c.wholeWindow() + c.page
+	}
+	return (c.window-1)/c.page*c.page + 2*c.wholeWindow() + (2+c.extra)*c.page
+}
+
+// wholeWindow returns the window rounded up to whole pages.
+func (c *Cache) wholeWindow() int { return pool.PagesFor(c.window, c.page) * c.page }

@@ -1,0 +1,52 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import "github.com/treecore/treecore/tree"
+
+// Stats counts what a cache did since it was made. Units are tokens for Full
+// and SWA, states for Mamba.
+type Stats struct {
+	Requests, Matches, Inserts int64
+
+	ReusedTokens   int64 // of prompts, at admission
+	ComputedTokens int64 // of prompts
+	DecodedTokens  int64
+
+	Evicted       tree.Units // by eviction and early release
+	Tombstones    tree.Units // nodes that lost only this component (and what hangs on it)
+	Leaves        int64      // nodes evicted whole
+	EvictionWalks int64
+
+	DuplicatesFreed   int64 // Full slots that turned out to be copies
+	OutOfWindowFreed  int64 // SWA slots of requests that left the window
+	EarlyReleases     int64 // window locks given back before the request's end
+	PathStatesDropped int64 // states beyond MaxStatesPerPath
+
+	BranchesSeen, BranchesInserted tree.Units // branch points, by the component they are for
+
+	StatesCached   int64 // checkpoints that the tree took
+	StatesExisting int64 // checkpoints that the tree had already
+	// StatesNotKept counts chunks that were not cached because no state slot
+	// was to be had, and checkpoints dropped so that a request could go on.
+	StatesNotKept int64
+	// ReuseGivenUp counts admissions that started from nothing because the
+	// lock on what they matched would have left no room in the SWA pool.
+	ReuseGivenUp int64
+	// ShortRematches counts inserts after which the request went on from a
+	// node where nobody else could resume.
+	ShortRematches int64
+}
+
+func (s *Stats) seen(swa, mamba int) {
+	if swa > 0 {
+		s.BranchesSeen[tree.SWA]++
+	}
+	if mamba > 0 {
+		s.BranchesSeen[tree.Mamba]++
+	}
+}
+
+// Stats returns the counters.
+func (c *Cache) Stats() Stats { return c.stats }
