@@ -1,0 +1,44 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "github.com/treecore/treecore/tree"
+
+// Mixes are the configurations of the random tests: each component set on each
+// page size, with windows, grids, policies and features dealt out over them.
+func Mixes() []RandomConfig {
+	sets := []tree.ComponentSet{
+		tree.SetOf(tree.Full), tree.SetOf(tree.Full, tree.SWA),
+		tree.SetOf(tree.Full, tree.Mamba), tree.SetOf(tree.Full, tree.SWA, tree.Mamba),
+	}
+	policies := []tree.PolicyOptions{
+		{}, {Name: "slru"}, {Name: "lfu"}, {Name: "tlru", Params: map[string]int{"threshold": 3}},
+		{Name: "mru"}, {Name: "fifo"}, {Name: "priority"}, {Name: "filo"},
+	}
+	windows := map[int][]int{1: {4, 1, 6, 9}, 4: {4, 6, 1, 9}, 64: {64, 100, 1, 130}}
+	var out []RandomConfig
+	for i, set := range sets {
+		for j, page := range []int{1, 4, 64} {
+			n := 3*i + j
+			o := tree.Options{
+				Components: set, PageSize: page, Policy: policies[n%len(policies)],
+				Events: n%2 == 0, Sessions: n%3 != 1,
+			}
+			if set.Has(tree.SWA) {
+				o.SlidingWindow = windows[page][n%4]
+			}
+			if set.Has(tree.Mamba) {
+				o.CheckpointGrid = page * (1 + n%2)
+				o.MaxStatesPerPath = 3 - n%4
+				if o.MaxStatesPerPath == 0 {
+					o.MaxStatesPerPath = -1
+				}
+			} else {
+				o.Eagle = n%2 == 1
+			}
+			out = append(out, RandomConfig{Options: o})
+		}
+	}
+	return out
+}
