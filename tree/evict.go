@@ -134,18 +134,14 @@ func (c *Core) nextFullLeaf(w *walk, freed int) *node {
 	if freed >= w.want {
 		return nil
 	}
-	for len(w.extra) > 0 {
-		top := w.extra[0]
-		if top.n.id == top.id && top.n.leaf.index == &c.leaves {
-			break
-		}
-		w.pop()
-	}
 	// Whatever lies before the victim's key was no leaf when the walk came to
 	// it, and does not come back.
 	n := c.nextCandidateLeaf(w)
-	if len(w.extra) > 0 && (n == nil || w.extra[0].key.less(n.leaf.key)) {
+	for len(w.extra) > 0 && (n == nil || w.extra[0].key.less(n.leaf.key)) {
 		top := w.pop()
+		if top.n.id != top.id || top.n.leaf.index != &c.leaves {
+			continue
+		}
 		if w.past.less(top.key) {
 			w.past = top.key
 		}
