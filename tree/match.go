@@ -37,12 +37,15 @@ func (c *Core) Match(key Key) (MatchResult, error) {
 	c.stampPath(best)
 
 	r := MatchResult{
-		DeviceSlots:    cloneNonNil(m.slots).truncate(m.deviceDepth),
+		DeviceSlots:    cloneNonNil(m.slots),
 		DeviceLen:      m.deviceDepth,
 		LastDeviceNode: m.deviceBest.id,
 		BestNode:       best.id,
 		LastHostNode:   m.deviceBest.id,
 		FullHitLen:     m.fullHit,
+	}
+	if m.deviceDepth < m.fullHit { // slots of nodes below the boundary were collected, too
+		r.DeviceSlots = r.DeviceSlots.truncate(m.deviceDepth)
 	}
 	c.chunk = m.slots[:0]
 	if relocation != nil {

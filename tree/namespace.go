@@ -13,13 +13,19 @@ type namespace struct {
 
 type namespaces struct {
 	byName map[Namespace]*namespace
+	plain  *namespace // the default one, which most keys are in
 	made   uint64
 }
 
-func (s *namespaces) clear() { s.byName = map[Namespace]*namespace{} }
+func (s *namespaces) clear() { s.byName, s.plain = map[Namespace]*namespace{}, nil }
 
 // find returns the namespace if a node uses it, else nil.
-func (s *namespaces) find(name Namespace) *namespace { return s.byName[name.canonical()] }
+func (s *namespaces) find(name Namespace) *namespace {
+	if name == (Namespace{}) {
+		return s.plain
+	}
+	return s.byName[name.canonical()]
+}
 
 // retain returns the namespace, for one more node.
 func (s *namespaces) retain(name Namespace) *namespace {
@@ -29,6 +35,9 @@ func (s *namespaces) retain(name Namespace) *namespace {
 		s.made++
 		ns = &namespace{name: name, mix: s.made * 0x9e3779b97f4a7c15}
 		s.byName[name] = ns
+		if name == (Namespace{}) {
+			s.plain = ns
+		}
 	}
 	ns.nodes++
 	return ns
@@ -38,5 +47,8 @@ func (s *namespaces) retain(name Namespace) *namespace {
 func (s *namespaces) release(ns *namespace) {
 	if ns.nodes--; ns.nodes == 0 {
 		delete(s.byName, ns.name)
+		if ns == s.plain {
+			s.plain = nil
+		}
 	}
 }

@@ -103,8 +103,12 @@ func cached(tokens []tree.Token, node int, slots tree.Slots) *tree.Core {
 }
 
 func matchCase(name string, tokens, node int, scattered bool) Case {
+	copied := 4 * tokens // a slot number a token
+	if scattered {
+		copied = 12 * tokens // a run a token
+	}
 	return Case{
-		Name: name, Compared: 4 * tokens, Copied: 4 * tokens, Nodes: tokens / node,
+		Name: name, Compared: 4 * tokens, Copied: copied, Nodes: tokens / node,
 		Run: func(b *testing.B) {
 			t := randomTokens(newRand(), tokens)
 			slots := tree.Numbered(1, tokens)

@@ -89,9 +89,7 @@ func (s *Story) chooseSlots(a *arguments, p *tree.InsertParams) error {
 	from := 0
 	switch {
 	case a.has("token-slots"):
-		for _, t := range p.Key.Tokens {
-			own = append(own, t)
-		}
+		own = append(own, p.Key.Tokens...)
 	case a.has("slots"):
 		var err error
 		if p.Slots, err = argument(a, "slots", parseSlots, nil); err != nil {

@@ -1,0 +1,178 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"errors"
+
+	"github.com/treecore/treecore/cache"
+)
+
+// startStep begins a prefill step if none is in flight and there is work: it
+// decides what the step computes, and takes the slots for it.
+func (d *driver) startStep() error {
+	if len(d.step) > 0 {
+		return nil
+	}
+	left := d.sizes.chunk
+	if j := d.partial; j != nil {
+		n := d.chunk(j, left)
+		short, err := isShort(d.cache.extend(j.live, n))
+		lack := neverFits(err)
+		switch {
+		case err != nil && lack == nil:
+			return err
+		case short && len(d.running) > 1:
+			return nil // the others generate, and end or take this one off
+		case short || lack != nil:
+			if err := d.giveUp(j, lack); err != nil {
+				return err
+			}
+		default:
+			d.partial = nil
+			left -= d.take(j, n)
+		}
+	}
+	for left > 0 && d.partial == nil {
+		n, err := d.admit(left)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		left -= n
+	}
+	if len(d.step) > 0 {
+		tokens := d.sizes.chunk - left
+		d.events.schedule(event{at: d.now + duration(tokens, d.o.PrefillRate), kind: eventStep})
+	}
+	return nil
+}
+
+// take makes n prompt tokens of a request part of the step. A prompt that goes
+// on afterwards takes all that was left of the step.
+func (d *driver) take(j *job, n int) int {
+	d.step = append(d.step, part{job: j, run: j.run, n: n})
+	return n
+}
+
+// chunk gives how much of a prompt fits the rest of a step: all that is left of
+// the prompt, or else as far as whole pages go.
+func (d *driver) chunk(j *job, left int) int {
+	if j.promptLeft() <= left {
+		return j.promptLeft()
+	}
+	end := j.computed + left
+	return max(0, end-end%d.o.PageSize-j.computed)
+}
+
+// endStep hands the computed chunks to the tree, and lets those whose prompt is
+// done generate.
+func (d *driver) endStep() error {
+	step := d.step
+	d.step = d.step[:0]
+	for _, p := range step {
+		j := p.job
+		if !j.running || j.run != p.run {
+			continue // was taken off meanwhile
+		}
+		if err := d.cache.commit(j.live, p.n); err != nil {
+			return err
+		}
+		j.computed += p.n
+		d.rec.computed += int64(p.n)
+		// A state that found no slot is not kept; the request goes on.
+		if _, err := isShort(d.cache.cacheUnfinished(j.live)); err != nil {
+			return err
+		}
+		switch {
+		case j.promptLeft() > 0:
+			d.partial = j
+		case j.request.OutputLen == 0:
+			j.first = d.now
+			if err := d.finish(j); err != nil {
+				return err
+			}
+		default:
+			j.first = d.now
+			d.scheduleDecode(j)
+		}
+	}
+	return nil
+}
+
+// admit starts the first request in line, if it fits, with at most left prompt
+// tokens in this step, and gives how many it takes. 0: nobody was admitted.
+func (d *driver) admit(left int) (int, error) {
+	for {
+		j := d.line.first()
+		if j == nil || len(d.running) >= d.o.inFlight() || d.blocked && len(d.running) > 0 {
+			return 0, nil
+		}
+		if lack := d.sizes.tooBig(j.request.InputLen, j.request.OutputLen); lack != nil {
+			d.line.leave()
+			d.refuse(j, *lack)
+			continue
+		}
+		n, short, err := d.tryAdmit(j, left)
+		if lack := neverFits(err); lack != nil {
+			d.line.leave()
+			d.refuse(j, *lack)
+			continue
+		}
+		switch {
+		case err != nil:
+			return 0, err
+		case short && len(d.running) > 0:
+			d.blocked = true
+			return 0, nil
+		case short:
+			d.line.leave() // it is alone, and still does not fit
+			d.refuse(j, d.sizes.lack(j.request.InputLen, j.request.OutputLen))
+			continue
+		}
+		return n, nil
+	}
+}
+
+// tryAdmit matches and locks a request's prompt and takes the slots of its first
+// chunk. When something is short, nothing is left over. It gives 0 tokens when
+// not even a page fits the rest of the step.
+func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
+	if j.tokens == nil {
+		j.tokens = d.buffers.prompt(j.request)
+	}
+	r, err := d.cache.newRequest(cache.RequestParams{
+		Tokens: j.tokens[:j.request.InputLen], Namespace: namespaceOf(j.request), Session: j.request.Session,
+	})
+	if err != nil {
+		return 0, false, err
+	}
+	if err := d.cache.match(r); err != nil {
+		return 0, false, err
+	}
+	if short, err = isShort(d.cache.admit(r)); short || err != nil {
+		return 0, short, errors.Join(err, d.cache.abort(r))
+	}
+	j.computed, j.decoded = r.Protected(), 0
+	if n = d.chunk(j, left); n == 0 {
+		return 0, false, d.cache.abort(r)
+	}
+	if len(d.running) > 0 && !d.roomFor(j, n) {
+		return 0, true, d.cache.abort(r)
+	}
+	if short, err = isShort(d.cache.extend(r, n)); short || err != nil {
+		return 0, short, errors.Join(err, d.cache.abort(r))
+	}
+	d.line.leave()
+	j.live, j.running, j.start = r, true, r.Protected()
+	j.run++
+	if !j.admitted {
+		j.begun = d.now
+	}
+	j.note(r.Protected(), r.Explanation())
+	d.running = append(d.running, j)
+	return d.take(j, n), false, nil
+}
