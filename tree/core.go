@@ -33,6 +33,9 @@ type Core struct {
 	host       [NumComponents]recency
 	walks      [NumComponents]*walk
 
+	firstDuplicate, lastDuplicate *node
+	digest                        uint64 // of reclaimed host copies (rule HE-5)
+
 	insert   *insertion // suspended insert, nil: none
 	sessions sessionBook
 	events   []Event
@@ -86,6 +89,7 @@ func (c *Core) clear() {
 		c.sizes[id] = componentSize{}
 	}
 	c.insert = nil
+	c.firstDuplicate, c.lastDuplicate, c.digest = nil, nil, 0
 	c.sessions.clear()
 	c.root = c.newNode()
 	c.root.ns = nil

@@ -15,6 +15,7 @@ type walk struct {
 	cursor   *node
 	cursorID NodeID
 	mark     *node
+	paused   NodeID // node whose state waits for its backup (rule EV-7)
 
 	// Full: the walk goes through the leaf index in order; it has dealt with
 	// everything up to past, and up to scanned there is no candidate now.
@@ -103,6 +104,9 @@ func (c *Core) EvictNext(id Component, totals Units) (EvictStep, error) {
 		return EvictStep{}, &OrderError{Op: op, Problem: "an insert is suspended: resume or end it first"}
 	}
 	w := c.walks[id]
+	if w.paused != NoNode {
+		return EvictStep{}, &OrderError{Op: op, Problem: fmt.Sprintf("the walk paused at node %d: call FinishStateEviction first", w.paused)}
+	}
 	if id == Full {
 		n := c.nextFullLeaf(w, totals[Full])
 		if n == nil {
@@ -244,22 +248,16 @@ func (c *Core) candidateAfter(l *recency, n *node) *node {
 func (c *Core) nextAux(op string, w *walk, h hooks, freed int) (EvictStep, error) {
 	id := h.id()
 	list := &c.device[id]
-	after := func(n *node) *node {
-		if w.mark != nil {
-			return c.candidateAfter(list, w.mark)
-		}
-		return c.candidateAfter(list, n)
-	}
 	if x := w.cursor; x != nil {
 		switch {
 		case x.id != w.cursorID || !list.contains(x):
 			if w.mark != nil {
-				w.aim(after(nil))
+				w.aim(c.candidateAfter(list, w.mark))
 			} else {
 				w.aim(c.firstCandidate(list))
 			}
 		case !evictable(x, id):
-			w.aim(after(x))
+			w.aim(c.after(w, x))
 		}
 	}
 	x := w.cursor
@@ -268,22 +266,79 @@ func (c *Core) nextAux(op string, w *walk, h hooks, freed int) (EvictStep, error
 	}
 	isLeaf := x.leaf.index == &c.leaves
 	if isLeaf && c.mayDelete(x, h) {
-		w.aim(after(x))
+		w.aim(c.after(w, x))
 		return EvictStep{Node: x.id, MadeProgress: true}, nil
 	}
 	if err := c.checkCascade(op, x, h, isLeaf); err != nil {
 		return EvictStep{}, err
 	}
-	next := after(x)
-	if next == x { // a reference moved it in front of the mark again
+	if c.pausesFor(x, id) {
+		w.paused = x.id
+		step := EvictStep{MadeProgress: true, Paused: x.id, PausedFor: id}
+		if id == SWA {
+			step.PausedUnits = x.units
+		}
+		return step, nil
+	}
+	return c.tombstone(w, h, x, isLeaf), nil
+}
+
+// after returns the walk's next candidate behind x: behind its mark, if it has
+// one, but not x itself, which a reference may have moved in front of it again.
+func (c *Core) after(w *walk, x *node) *node {
+	list := &c.device[w.component]
+	from := x
+	if w.mark != nil {
+		from = w.mark
+	}
+	next := c.candidateAfter(list, from)
+	if next != nil && next == x {
 		next = c.candidateAfter(list, x)
 	}
-	var step EvictStep
+	return next
+}
+
+// tombstone drops x's value of the walk's component in place.
+func (c *Core) tombstone(w *walk, h hooks, x *node, isLeaf bool) EvictStep {
+	next := c.after(w, x)
+	step := EvictStep{MadeProgress: true}
 	c.dropDevice(x, h, &step.Evicted)
 	c.cascade(x, h, isLeaf, &step.Evicted)
 	w.aim(next)
-	step.MadeProgress = true
-	return step, nil
+	return step
+}
+
+// pausesFor reports whether x's value should be backed up before it goes.
+func (c *Core) pausesFor(x *node, id Component) bool {
+	s := &c.switches
+	return s.WriteBack && s.HostTier && !s.HostBufferOnly && (id == Mamba || s.SWAHostPool) &&
+		x.state[id].host == nil && x.writeThroughPending() == 0
+}
+
+// FinishStateEviction goes on with a walk that paused at the node, whether its
+// backup worked or not: the value goes now. Any other node is an *OrderError.
+func (c *Core) FinishStateEviction(id Component, node NodeID) (EvictStep, error) {
+	const op = "FinishStateEviction"
+	if c.log != nil {
+		c.log.finishStateEviction(id, node)
+	}
+	x, err := c.resolve(op, node)
+	if err != nil {
+		return EvictStep{}, err
+	}
+	if id >= NumComponents || c.walks[id] == nil || c.walks[id].paused != node {
+		return EvictStep{}, &OrderError{Op: op, Problem: fmt.Sprintf("no eviction walk of %v paused at node %d", id, node)}
+	}
+	w, h := c.walks[id], c.hooksOf(id)
+	isLeaf := x.leaf.index == &c.leaves
+	if x.state[id].device == nil {
+		return EvictStep{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has lost its %v meanwhile", node, id)}
+	}
+	if err := c.checkCascade(op, x, h, isLeaf); err != nil {
+		return EvictStep{}, err
+	}
+	w.paused = NoNode
+	return c.tombstone(w, h, x, isLeaf), nil
 }
 
 // mayDelete is rule SR-21: a leaf that a session refers to through a component

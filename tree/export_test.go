@@ -15,10 +15,8 @@ func (c *Core) SetHostValue(id NodeID, component Component, s Slots) error {
 	if n == c.root || !c.opts.Components.Has(component) || n.state[component].host != nil {
 		return &ArgumentError{Op: "SetHostValue", Field: "node", Problem: fmt.Sprintf("node %d can not take a host value of %v", id, component)}
 	}
-	n.state[component].host = s.Clone()
-	if component != Full {
-		c.joinHostList(n, component)
-	}
+	c.setHost(n, component, s.Clone())
+	c.trackDuplicate(n)
 	c.refreshLeaf(n)
 	return nil
 }

@@ -184,6 +184,10 @@ func (c *Core) PrefixHashes(id NodeID) ([]Digest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.prefixHashes(n), nil
+}
+
+func (c *Core) prefixHashes(n *node) []Digest {
 	var path []*node
 	for at := n.parent; at != nil && storageChain.get(at) != nil; at = at.parent {
 		path = append(path, at)
@@ -192,5 +196,5 @@ func (c *Core) PrefixHashes(id NodeID) ([]Digest, error) {
 	for i := len(path) - 1; i >= 0; i-- {
 		out = append(out, storageChain.get(path[i])...)
 	}
-	return out, nil
+	return out
 }

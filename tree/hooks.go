@@ -61,6 +61,12 @@ type hooks interface {
 	canUnlock(anchor *node, r *Receipt) bool
 	unlock(anchor *node, r *Receipt)
 
+	// The same for the host tier (rule HL-1). A component that does not count
+	// the anchor notes that in the receipt's Skipped.
+	lockHost(anchor *node, r *Receipt)
+	canUnlockHost(anchor *node, r *Receipt) bool
+	unlockHost(anchor *node, r *Receipt)
+
 	// devicePayload returns what to free for the node's device value.
 	devicePayload(n *node) Slots
 
@@ -75,6 +81,10 @@ type hooks interface {
 	// backup of n copies to the host, the root side first (rules BK-6 to
 	// BK-10); nil: none.
 	backupNodes(n *node) []*node
+	// loadBackNodes returns the nodes that are on the host only and must be
+	// loaded to resume at best, the deepest first (rule LB-7); missing is one
+	// that is needed and on neither tier.
+	loadBackNodes(best *node) (nodes []*node, missing *node)
 }
 
 func newHooks(c *Core, id Component) hooks {

@@ -224,6 +224,7 @@ func (in *insertion) overlap(n *node, length int) *node {
 func (in *insertion) unevict(n *node, length int) *node {
 	c := in.core
 	c.setFullDevice(n, in.slice(0, length))
+	c.trackDuplicate(n)
 	c.refreshLeaf(n)
 	c.refreshLeaf(n.parent)
 	c.recordStored(n, MediumDevice, in.params.SessionID)

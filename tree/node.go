@@ -58,6 +58,10 @@ type extension struct {
 	writeThroughPending               int64 // ack id, 0: none
 	loadBackPending                   int64
 
+	// Place in the registry of duplicates (rule ND-14).
+	duplicate                    bool
+	nextDuplicate, prevDuplicate *node
+
 	sessions [NumComponents][]string // session ids marked here, ascending
 
 	depth, history int // tlru bookkeeping (rule E-37)

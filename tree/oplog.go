@@ -233,15 +233,7 @@ func (l *opLog) nodes(verb string, ids ...NodeID) {
 func (l *opLog) nodeList(verb string, ids []NodeID) {
 	l.verb(verb)
 	l.field("nodes")
-	if len(ids) == 0 {
-		l.b = append(l.b, '-')
-	}
-	for i, id := range ids {
-		if i > 0 {
-			l.b = append(l.b, ',')
-		}
-		l.b = strconv.AppendInt(l.b, int64(id), 10)
-	}
+	l.nodeIDs(ids)
 	l.end()
 }
 
@@ -315,14 +307,18 @@ func (l *opLog) evictStart(id Component, n int) {
 func (l *opLog) evictNext(id Component, totals Units) {
 	l.verb("evict-next")
 	l.word("component", id.String())
-	l.field("totals")
-	for i, n := range totals {
+	l.units("totals", totals)
+	l.end()
+}
+
+func (l *opLog) units(name string, list [NumComponents]int) {
+	l.field(name)
+	for i, n := range list {
 		if i > 0 {
 			l.b = append(l.b, ',')
 		}
 		l.b = strconv.AppendInt(l.b, int64(n), 10)
 	}
-	l.end()
 }
 
 func (l *opLog) evictLeaf(id NodeID, writeBack bool) {

@@ -192,6 +192,12 @@ type EvictStep struct {
 	Evicted
 	Node         NodeID // leaf to evict with EvictLeaf; NoNode: none
 	MadeProgress bool
+	// Paused names an internal node whose value of PausedFor should be backed
+	// up before it goes; call FinishStateEviction next, whether or not that
+	// worked. Only with write-back (rule EV-7).
+	Paused      NodeID
+	PausedFor   Component
+	PausedUnits int // SWA units to back up
 }
 
 // EvictLeafResult is the outcome of EvictLeaf. Backup is set, and nothing has

@@ -27,6 +27,7 @@ func (c *Core) split(n *node, at int) (prefix *node, relocation Action) {
 	n.setKey(rest, n.units)
 	p.linkChild(n, c)
 
+	c.trackDuplicate(p)
 	c.touch(n) // so that the suffix is newer than the prefix (rule S-7)
 	c.refreshLeaf(p)
 	c.refreshLeaf(n)

@@ -61,6 +61,7 @@ func (c *Core) dropDevice(n *node, h hooks, out *Evicted) {
 	c.forgetBuffers(s.device)
 	s.device = nil
 	if id == Full {
+		c.untrackDuplicate(n)
 		n.parent.deviceChildren--
 		if !n.backedUp() {
 			out.Unbacked += units
@@ -86,9 +87,32 @@ func (c *Core) dropHost(n *node, id Component, out *Evicted) {
 	out.Frees.addHost(id, s.host)
 	c.forgetBuffers(s.host)
 	s.host = nil
-	if id != Full {
+	if id == Full {
+		c.untrackDuplicate(n)
+	} else {
 		c.host[id].remove(n)
 	}
+}
+
+// setHost gives a node that has none a host value. The list becomes the tree's
+// own.
+func (c *Core) setHost(n *node, id Component, s Slots) {
+	c.rememberBuffers(s)
+	n.state[id].host = s
+	if id != Full {
+		c.joinHostList(n, id)
+	}
+}
+
+// hostUnits returns the length of n's host value.
+func (n *node) hostUnits(id Component) int {
+	if id == Mamba {
+		return n.state[id].host.Len()
+	}
+	if n.state[id].host == nil {
+		return 0
+	}
+	return n.units
 }
 
 // setRefs changes a node's session reference count and moves the node where
