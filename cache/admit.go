@@ -56,7 +56,7 @@ func (c *Cache) Admit(r *Request) error {
 	if err := c.lock(r, r.match.LastDeviceNode, 0); err != nil {
 		return c.fail(op, err)
 	}
-	if c.cramped(r.match.LastDeviceNode) {
+	if c.cramped(r) {
 		// The lock's own window would leave no room to go on, now or later.
 		// Computing the prompt from its beginning does fit.
 		if err := c.unlock(r); err != nil {
@@ -121,15 +121,18 @@ func (c *Cache) unlock(r *Request) error {
 	return c.tree.Unlock(r.node, r.receipt, r.swaReleased)
 }
 
-// cramped reports whether a request that locks node could come to a stop even
-// when it is alone. Locks take whole nodes, so a window's lock may hold far
-// more than a window where a long node was cut.
-func (c *Cache) cramped(node tree.NodeID) bool {
-	if !c.swa || c.opts.Disabled {
+// cramped reports whether a request that reuses what it matched could come to a
+// stop even when it is alone. Locks take whole nodes, so a window's lock may
+// hold far more than a window where a long node was cut.
+func (c *Cache) cramped(r *Request) bool {
+	if !c.swa || c.opts.Disabled || r.match.DeviceLen == 0 {
 		return false
 	}
-	size := c.dual.SWA().Size()
-	beside := c.windowNeed() - c.wholeWindow() // what a request needs besides a leaf's lock
+	node, size := r.match.LastDeviceNode, c.dual.SWA().Size()
+	// What the request needs beside its lock: at most what any request does,
+	// and no more than the rest of its prompt and a window to decode in.
+	rest := pool.PagesFor(r.prompt, c.page)*c.page - r.match.DeviceLen
+	beside := min(c.windowNeed()-c.wholeWindow(), rest+c.wholeWindow()+2*c.page)
 	if c.tree.ProtectedSize(tree.SWA)+beside <= size {
 		return false
 	}

@@ -6,6 +6,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/treecore/treecore/pool"
@@ -48,13 +49,17 @@ type Options struct {
 
 // Grid returns the checkpoint grid for a state kernel that yields states every
 // chunk tokens and a tree with the given page: their smallest common multiple.
+// It is 0 if one of them is below 1, and at most the largest int.
 func Grid(chunk, page int) int {
+	if chunk < 1 || page < 1 {
+		return 0
+	}
 	a, b := chunk, page
 	for b > 0 {
 		a, b = b, a%b
 	}
-	if a <= 0 {
-		return 0
+	if chunk/a > math.MaxInt/page {
+		return math.MaxInt
 	}
 	return chunk / a * page
 }

@@ -90,7 +90,7 @@ func (r *Request) Tracked() (length int, slot tree.Slot, ok bool) {
 // the state after the first length tokens belongs into slot. ok is false if no
 // state is to be saved.
 func (c *Cache) PlanTrack(r *Request, n int) (length int, slot tree.Slot, ok bool) {
-	if !c.mamba || c.opts.Disabled || r.state != Running {
+	if !c.mamba || c.opts.Disabled || r == nil || r.cache != c || r.state != Running || n < 0 {
 		return 0, 0, false
 	}
 	length = c.trackPoint(r, r.committed, r.committed+n)

@@ -34,6 +34,9 @@ func (c *Cache) Extend(r *Request, n int) error {
 
 // tooLarge reports that r with n more positions can never fit.
 func (c *Cache) tooLarge(op string, r *Request, n int) error {
+	if n > c.full.Size() { // before sums that could overflow
+		return &TooLargeError{Op: op, Component: tree.Full, Needed: n, Size: c.full.Size()}
+	}
 	whole := pool.PagesFor(r.Allocated()+n, c.page) * c.page
 	if whole > c.full.Size() {
 		return &TooLargeError{Op: op, Component: tree.Full, Needed: whole, Size: c.full.Size()}

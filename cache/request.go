@@ -27,12 +27,13 @@ type Request struct {
 	state      State
 	next, prev *Request // live requests
 
-	namespace  tree.Namespace
-	priority   int64
-	session    string
-	generation int64
-	prompt     int
-	tokens     []tree.Token // the prompt, and what was generated
+	namespace    tree.Namespace
+	priority     int64
+	session      string
+	generation   int64
+	prompt       int
+	promptCached bool         // an insert of the whole prompt was counted as a hit
+	tokens       []tree.Token // the prompt, and what was generated
 
 	match   tree.MatchResult
 	matched bool

@@ -100,10 +100,14 @@ func (c *Cache) CacheUnfinished(r *Request) error {
 		}
 		return c.fail(op, err)
 	}
-	result, err := c.insert(c.params(r, p, given.value(), r.committed < r.prompt))
+	// A request counts as a hit where its prompt is complete, and at its end;
+	// what it caches in between is a part of it.
+	chunked := r.committed < r.prompt || r.promptCached
+	result, err := c.insert(c.params(r, p, given.value(), chunked))
 	if err != nil {
 		return c.fail(op, err)
 	}
+	r.promptCached = r.promptCached || !chunked
 	if err := c.settle(given, result); err != nil {
 		return c.fail(op, err)
 	}

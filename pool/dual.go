@@ -202,6 +202,9 @@ func (r *reader) next() tree.Slot {
 // BeginFreeGroup begins a group on both sides; see Paged.BeginFreeGroup. The map
 // forgets freed slots at once.
 func (d *Dual) BeginFreeGroup() error {
+	if d.swa.group.open { // found before the other side's group begins
+		return d.swa.BeginFreeGroup()
+	}
 	if err := d.full.BeginFreeGroup(); err != nil {
 		return err
 	}
@@ -210,6 +213,9 @@ func (d *Dual) BeginFreeGroup() error {
 
 // EndFreeGroup ends the group of both sides.
 func (d *Dual) EndFreeGroup() error {
+	if !d.swa.group.open {
+		return d.swa.EndFreeGroup()
+	}
 	if err := d.full.EndFreeGroup(); err != nil {
 		return err
 	}

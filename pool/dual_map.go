@@ -25,6 +25,12 @@ func (d *Dual) SetMap(full, swa tree.Slots) error {
 			return d.swa.refuse(swa)
 		}
 	}
+	if twice := repeated(full); len(twice) > 0 {
+		return &ArgumentError{Op: "SetMap", Field: "full", Problem: fmt.Sprintf("slots %v stand twice", twice)}
+	}
+	if twice := repeated(swa); len(twice) > 0 {
+		return &ArgumentError{Op: "SetMap", Field: "swa", Problem: fmt.Sprintf("slots %v stand twice: two Full slots must not share one", twice)}
+	}
 	d.pair(full, swa, 0)
 	return nil
 }
@@ -144,6 +150,9 @@ func (d *Dual) Check(detached tree.Slots) error {
 		}
 	}
 	for _, r := range detached {
+		if r.Length > 0 && !d.swa.inside(r) {
+			return fault("detached SWA slots %v are not the pool's", r)
+		}
 		seen.add(int(r.First), int(r.First)+int(r.Length))
 	}
 	for i := range d.swa.free.n {

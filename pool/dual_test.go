@@ -5,6 +5,7 @@ package pool
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/treecore/treecore/tree"
@@ -242,5 +243,77 @@ func TestDualCheckFindsDamage(t *testing.T) {
 				t.Fatalf("check: %v", err)
 			}
 		})
+	}
+}
+
+// Calls with lists that repeat a slot, or sides in different states, are refused
+// before anything changes.
+func TestDualRefusesWhatItCannotUndo(t *testing.T) {
+	d, err := NewDual(16, 16, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Alloc(2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Full().Alloc(2); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"one target twice": func() error { _, err := d.MoveMap(tree.SlotsOf(3, 3), tree.SlotsOf(1, 2)); return err },
+		"one source twice": func() error { _, err := d.MoveMap(tree.SlotsOf(3, 4), tree.SlotsOf(1, 1)); return err },
+		"set twice":        func() error { return d.SetMap(tree.SlotsOf(3, 4), tree.SlotsOf(5, 5)) },
+		"foreign slots":    func() error { return d.Check(tree.SlotsOf(1 << 30)) },
+	} {
+		if call() == nil {
+			t.Errorf("%s was accepted", name)
+		}
+		if err := d.Check(nil); err != nil {
+			t.Errorf("after %s: %v", name, err)
+		}
+	}
+	if err := d.SWA().BeginFreeGroup(); err != nil {
+		t.Fatal(err)
+	}
+	if d.BeginFreeGroup() == nil {
+		t.Error("a group began although one side's was open")
+	}
+	if err := d.Full().BeginFreeGroup(); err != nil {
+		t.Errorf("the other side's group was left open: %v", err)
+	}
+}
+
+// A page that was freed in an open group is nobody's to extend.
+func TestExtendIntoAFreedPage(t *testing.T) {
+	p, err := NewPaged("p", 16, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := p.AllocExtend(nil, Extension{Seq: 1, Last: NoSlot})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.BeginFreeGroup(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Free(row); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.AllocExtend(nil, Extension{Prefix: 1, Seq: 3, Last: int64(row[0].First)}); err == nil {
+		t.Error("the freed page was extended")
+	}
+}
+
+// Lengths that no pool can have are refused, not wrapped.
+func TestExtensionsBeyondEveryPool(t *testing.T) {
+	for _, page := range []int{1, 4} {
+		p, err := NewPaged("p", 64, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := Extension{Seq: math.MaxInt, Last: NoSlot}
+		if _, err := p.AllocExtend(nil, x, x); err == nil || p.Available() != 64 {
+			t.Errorf("page %d: %v, %d available", page, err, p.Available())
+		}
 	}
 }

@@ -52,8 +52,8 @@ func (p *Paged) AllocDecode(dst tree.Slots, seq int, last int64) (tree.Slots, er
 
 // newPages validates an extension and returns how many new pages it needs.
 func (p *Paged) newPages(op string, x Extension) (int, error) {
-	if x.Prefix < 0 || x.Seq < x.Prefix {
-		return 0, &ArgumentError{Op: op, Field: "extension", Problem: fmt.Sprintf("positions %d to %d: they must rise from 0 or more", x.Prefix, x.Seq)}
+	if x.Prefix < 0 || x.Seq < x.Prefix || x.Seq > maxSlots {
+		return 0, &ArgumentError{Op: op, Field: "extension", Problem: fmt.Sprintf("positions %d to %d: they must rise from 0 or more to %d at most", x.Prefix, x.Seq, maxSlots)}
 	}
 	if x.Prefix == 0 && x.Last != NoSlot {
 		return 0, &ArgumentError{Op: op, Field: "last", Problem: fmt.Sprintf("slot %d: a row without positions has none, pass NoSlot", x.Last)}
@@ -93,5 +93,12 @@ func cut(list tree.Slots, n int) tree.Slots {
 	return list
 }
 
-// PagesFor returns how many pages of the given size n slots need.
-func PagesFor(n, page int) int { return (n + page - 1) / page }
+// PagesFor returns how many pages of the given size n slots need. page must be 1
+// or more.
+func PagesFor(n, page int) int {
+	pages := n / page
+	if n%page > 0 {
+		pages++
+	}
+	return pages
+}

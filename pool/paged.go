@@ -311,10 +311,15 @@ func repeated(list tree.Slots) tree.Slots {
 	return twice
 }
 
-// Allocated reports whether the slot is one of this pool and handed out.
+// Allocated reports whether the slot is one of this pool and handed out. One
+// that was freed in an open group is not.
 func (p *Paged) Allocated(s tree.Slot) bool {
 	one := tree.Run{First: s, Length: 1}
-	return p.inside(one) && !p.free.any(p.index(one))
+	if !p.inside(one) {
+		return false
+	}
+	lo, hi := p.index(one)
+	return !p.free.any(lo, hi) && !(p.group.open && p.group.marks.any(lo, hi))
 }
 
 // FreeSlots returns all free slots in rising order.

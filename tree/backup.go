@@ -109,6 +109,14 @@ func (c *Core) CommitBackup(id NodeID, full Slots, aux []Transfer) (Frees, error
 	if n == c.root || n.evicted() {
 		return Frees{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has no Full on the device", id)}
 	}
+	if err := full.check(op, "full"); err != nil {
+		return out, err
+	}
+	for _, t := range aux {
+		if err := t.Host.check(op, "aux"); err != nil {
+			return out, err
+		}
+	}
 	if len(full) > 0 && (n.backedUp() || full.Len() != n.units) {
 		return bad("full", "%d slots for %d units, backed up already: %v", full.Len(), n.units, n.backedUp())
 	}
@@ -137,7 +145,8 @@ func (c *Core) CommitBackup(id NodeID, full Slots, aux []Transfer) (Frees, error
 		}
 	}
 	if len(full) > 0 {
-		c.setHost(n, Full, full.Clone())
+		c.setHost(n, Full, full.canonical())
+		n.extend().awaitsAck = true
 	}
 	for i, t := range aux {
 		at := 0
@@ -215,12 +224,15 @@ func (c *Core) FinishWriteThrough(ids []NodeID, ack int64) error {
 	if err != nil {
 		return err
 	}
+	if ack == 0 {
+		return &ArgumentError{Op: op, Field: "ack", Problem: "0 names no write"}
+	}
+	if slices.Contains(nodes, c.root) {
+		return &ArgumentError{Op: op, Field: "nodes", Problem: "the root is never written"}
+	}
 	for _, n := range nodes {
-		if n == c.root {
-			continue
-		}
-		if ack != 0 && n.writeThroughPending() == ack {
-			n.ext.writeThroughPending = 0
+		if n.writeThroughPending() == ack {
+			n.ext.writeThroughPending, n.ext.awaitsAck = 0, false
 			c.trackDuplicate(n)
 		}
 		c.recordStored(n, MediumHost, "")

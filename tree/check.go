@@ -31,6 +31,7 @@ func (c *Core) SanityCheck(writeThrough, loadBack []InFlight) error {
 		c.checkSessions(k.report)
 	}
 	k.inFlight(writeThrough, loadBack)
+	k.duplicates()
 	if len(k.found) == 0 {
 		return nil
 	}
@@ -270,6 +271,23 @@ func (k *checker) sizes() {
 		}
 		if got := c.sizes[id]; got.protected != want.protected {
 			k.report("V-27", nil, "%v protected size is %d, recounted %d", id, got.protected, want.protected)
+		}
+	}
+}
+
+// duplicates holds the registry against the nodes (rule V-25).
+func (k *checker) duplicates() {
+	c := k.core
+	tracked := map[*node]bool{}
+	for n := c.firstDuplicate; n != nil && !tracked[n]; n = n.ext.nextDuplicate {
+		tracked[n] = true
+		if !k.seen[n] || n.evicted() || !n.backedUp() {
+			k.report("V-25", n, "registered as a duplicate, but Full is not on both tiers of a live node")
+		}
+	}
+	for n := c.root.following(); n != nil; n = n.following() {
+		if !n.evicted() && n.backedUp() && n.settled() && !tracked[n] && !(n.ext != nil && n.ext.awaitsAck) {
+			k.report("V-25", n, "Full is on both tiers, but it is not registered as a duplicate")
 		}
 	}
 }

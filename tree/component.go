@@ -3,7 +3,10 @@
 
 package tree
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Component numbers one kind of cached state.
 type Component uint8
@@ -26,7 +29,7 @@ func (c Component) String() string {
 	if int(c) < len(componentNames) {
 		return componentNames[c]
 	}
-	return "component(" + string('0'+rune(c%10)) + ")"
+	return "component(" + strconv.Itoa(int(c)) + ")"
 }
 
 // ComponentSet is a set of components.
@@ -47,7 +50,7 @@ func (s ComponentSet) Has(c Component) bool { return s&(1<<c) != 0 }
 // String joins the names with commas, in component order; "none" if empty.
 func (s ComponentSet) String() string {
 	var names []string
-	for c := Full; c < NumComponents; c++ {
+	for c := Full; c < 8; c++ { // bits that name no component show, too
 		if s.Has(c) {
 			names = append(names, c.String())
 		}

@@ -31,7 +31,8 @@ type Core struct {
 	leafSeq    uint64    // counts joins and leaves of both
 	device     [NumComponents]recency
 	host       [NumComponents]recency
-	walks      [NumComponents]*walk
+	walks      [NumComponents]*walk // those that are on
+	walkMemory [NumComponents]walk
 
 	firstDuplicate, lastDuplicate *node
 	digest                        uint64 // of reclaimed host copies (rule HE-5)

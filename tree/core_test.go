@@ -241,3 +241,52 @@ func TestTokensOf(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// Slot numbers end at 2^32-1; a run beyond would name somebody else's slots at
+// the next split.
+func TestSlotsBeyondTheLastNumber(t *testing.T) {
+	c := mustCore(t, tree.Options{Components: tree.SetOf(tree.Full, tree.Mamba)})
+	over := tree.Slots{{First: 1<<32 - 2, Length: 4}}
+	for name, p := range map[string]tree.InsertParams{
+		"slots":       {Slots: over, MambaState: tree.Numbered(1, 1)},
+		"mamba_value": {Slots: tree.Numbered(1, 4), MambaState: over},
+	} {
+		p.Key.Tokens = count(1, 4)
+		_, err := c.BeginInsert(p)
+		var e *tree.ArgumentError
+		if !errors.As(err, &e) || e.Field != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if c.NodeCount() != 1 {
+		t.Error("a refused insert left a node")
+	}
+	if n := tree.Numbered(1, 1<<32).Len(); n != 1<<32 {
+		t.Errorf("a list of 2^32 slots has %d", n)
+	}
+}
+
+// An empty run of a buffer holds nothing of it.
+func TestEmptyRunsHoldNoBuffer(t *testing.T) {
+	c := mustCore(t, tree.Options{Components: tree.SetOf(tree.Full, tree.Mamba)})
+	insert(t, c, tree.InsertParams{
+		Key: tree.Key{Tokens: count(1, 4)}, Slots: tree.Numbered(1, 4),
+		MambaState: tree.Slots{{Buffer: 7}, {First: 1, Length: 1}, {First: 2, Length: 1}},
+	})
+	if got := c.FlattenMamba(); len(got) != 1 || got.String() != "1..2" {
+		t.Errorf("the state's slots are %v", got)
+	}
+	evictAll(t, c, tree.Full)
+	if d := c.TakeDeadBuffers(); len(d) != 0 {
+		t.Errorf("dead buffers %v", d)
+	}
+}
+
+// A page size below 1 has no pages; it must not hang or divide by zero.
+func TestHashPagesOfNoPage(t *testing.T) {
+	for _, page := range []int{0, -1} {
+		if got := tree.HashPages(tree.Key{Tokens: count(1, 4)}, page); len(got) != 0 {
+			t.Errorf("page %d: %d digests", page, len(got))
+		}
+	}
+}

@@ -9,12 +9,19 @@ import (
 	"strings"
 )
 
+// deepestIndent is the depth from which on lines say their depth instead.
+const deepestIndent = 32
+
 // Draw writes the tree, one line a node: id, key, and what each component has
 // of it on device/host. The text is for people and may change.
 func (c *Core) Draw(w io.Writer) error {
 	depth := 0
 	for n := c.root; n != nil; {
-		if _, err := fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", depth), c.describe(n)); err != nil {
+		indent := strings.Repeat("  ", min(depth, deepestIndent))
+		if depth > deepestIndent {
+			indent += fmt.Sprintf("(depth %d) ", depth)
+		}
+		if _, err := fmt.Fprintf(w, "%s%s\n", indent, c.describe(n)); err != nil {
 			return err
 		}
 		if n.firstChild != nil {
@@ -62,7 +69,7 @@ func describeTokens(t []Token) string {
 	var parts []string
 	for i := 0; i < len(t); {
 		j := i
-		for j+1 < len(t) && t[j+1] == t[j]+1 {
+		for j+1 < len(t) && t[j] != ^Token(0) && t[j+1] == t[j]+1 {
 			j++
 		}
 		if len(parts) == most {

@@ -20,6 +20,7 @@ func (c *Core) trackDuplicate(n *node) {
 	if e.duplicate {
 		return
 	}
+	e.awaitsAck = false
 	e.duplicate, e.prevDuplicate, e.nextDuplicate = true, c.lastDuplicate, nil
 	if c.lastDuplicate != nil {
 		c.lastDuplicate.ext.nextDuplicate = n
@@ -29,10 +30,14 @@ func (c *Core) trackDuplicate(n *node) {
 	c.lastDuplicate = n
 }
 
-// untrackDuplicate takes n out, if it is in.
+// untrackDuplicate takes n out, if it is in: Full is no longer on both tiers.
 func (c *Core) untrackDuplicate(n *node) {
 	e := n.ext
-	if e == nil || !e.duplicate {
+	if e == nil {
+		return
+	}
+	e.awaitsAck = false
+	if !e.duplicate {
 		return
 	}
 	if e.prevDuplicate != nil {

@@ -10,8 +10,9 @@ import "hash/maphash"
 const wide = 8
 
 // edgeIndex finds children by the first page of their key (rule K-10). The
-// hash is seeded at random, so that nobody can choose tokens that collide; it
-// decides nothing but where to look.
+// hash is seeded at random, so that nobody can choose tokens that collide. It
+// says where to look; only the reason "other namespace" of a match that found
+// nothing rests on it alone.
 type edgeIndex struct {
 	seed maphash.Seed
 	span int // raw tokens that a page spans

@@ -52,7 +52,8 @@ func (c *Core) EvictStart(id Component, n int) error {
 	if c.walks[id] != nil {
 		return &OrderError{Op: op, Problem: fmt.Sprintf("an eviction walk of %v is on: end it first", id)}
 	}
-	w := &walk{component: id, want: n, since: c.leafSeq, past: firstLeafKey, scanned: firstLeafKey}
+	w := &c.walkMemory[id]
+	*w = walk{component: id, want: n, since: c.leafSeq, past: firstLeafKey, scanned: firstLeafKey, extra: w.extra[:0]}
 	c.walks[id] = w
 	if id == Full {
 		return nil
@@ -298,6 +299,14 @@ func (c *Core) after(w *walk, x *node) *node {
 	return next
 }
 
+// afterGone is after for a candidate that may have left the list.
+func (c *Core) afterGone(w *walk, x *node) *node {
+	if list := &c.device[w.component]; w.mark == nil && !list.contains(x) {
+		return c.firstCandidate(list)
+	}
+	return c.after(w, x)
+}
+
 // tombstone drops x's value of the walk's component in place.
 func (c *Core) tombstone(w *walk, h hooks, x *node, isLeaf bool) EvictStep {
 	next := c.after(w, x)
@@ -331,8 +340,10 @@ func (c *Core) FinishStateEviction(id Component, node NodeID) (EvictStep, error)
 	}
 	w, h := c.walks[id], c.hooksOf(id)
 	isLeaf := x.leaf.index == &c.leaves
-	if x.state[id].device == nil {
-		return EvictStep{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has lost its %v meanwhile", node, id)}
+	if x.state[id].device == nil || !evictable(x, id) { // nothing to drop any more
+		w.paused = NoNode
+		w.aim(c.afterGone(w, x))
+		return EvictStep{}, nil
 	}
 	if err := c.checkCascade(op, x, h, isLeaf); err != nil {
 		return EvictStep{}, err

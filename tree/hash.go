@@ -48,8 +48,12 @@ func (n Namespace) eventSeed() (d Digest, ok bool) {
 func (n Namespace) isDefault() bool { return n.canonical() == Namespace{} }
 
 // HashPages returns the storage chain of a key: one digest a whole page (rules
-// H-1 to H-3). It is what the nodes of a tree with that page size hold.
+// H-1 to H-3). It is what the nodes of a tree with that page size hold. A page
+// size below 1 has no pages.
 func HashPages(key Key, pageSize int) []Digest {
+	if pageSize < 1 {
+		return nil
+	}
 	extra := 0
 	if key.Bigram {
 		extra = 1
@@ -129,8 +133,6 @@ func (c *Core) fill(chain hashChain, n *node) int {
 	}
 	return len(missing)
 }
-
-func (c *Core) fillHashes(n *node) { c.fill(storageChain, n) }
 
 // BackfillHashes gives every node that lacks it its storage hash list and
 // returns how many it filled.

@@ -51,8 +51,8 @@ type hooks interface {
 	// unevicted runs after an insert gave an evicted node fresh Full slots
 	// (rule I-25); it returns the node on which the insert goes on.
 	unevicted(in *insertion, n *node, length int) *node
-	// commit runs on the node where the key ends (rule I-32) and returns the
-	// node on which later hooks work: the deepest fragment.
+	// commit runs on the node where the key ends; fresh says that this insert
+	// made it (rule I-32). Splits leave the node the deepest fragment.
 	commit(in *insertion, target *node, fresh bool)
 
 	// lock and unlock raise and lower the component's span from the anchor

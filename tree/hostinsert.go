@@ -29,8 +29,11 @@ func (c *Core) InsertHost(p HostInsertParams) (HostInsertResult, error) {
 		return HostInsertResult{}, err
 	}
 	pages := v.units / c.opts.PageSize
+	if err := p.Slots.check(op, "slots"); err != nil {
+		return HostInsertResult{}, err
+	}
 	switch {
-	case p.Slots.Len() < v.units:
+	case p.Slots == nil || p.Slots.Len() < v.units:
 		return bad("slots", "%d given for %d units of the aligned key", p.Slots.Len(), v.units)
 	case p.Hashes != nil && len(p.Hashes) != pages:
 		return bad("hashes", "%d given for %d pages", len(p.Hashes), pages)
@@ -80,7 +83,7 @@ func (c *Core) newHostNode(parent *node, p HostInsertParams, rest view, from int
 	if p.Hashes != nil {
 		n.extend().hashes = append([]Digest(nil), p.Hashes[from/c.opts.PageSize:]...)
 	} else if c.switches.Storage {
-		c.fillHashes(n)
+		c.fill(storageChain, n)
 	}
 	c.growTails(n)
 	c.refreshLeaf(n)
@@ -116,9 +119,15 @@ func (c *Core) CommitPrefetch(p PrefetchCommit) (PrefetchResult, error) {
 		return r, err
 	}
 	for _, t := range p.Aux {
+		if err := t.Host.check(op, "aux"); err != nil {
+			return r, err
+		}
 		if t.Component == SWA && t.Host.Len()%c.opts.PageSize != 0 {
 			return r, &ArgumentError{Op: op, Field: "aux", Problem: fmt.Sprintf("%d host slots of swa are not whole pages", t.Host.Len())}
 		}
+	}
+	if end == c.root {
+		return r, &ArgumentError{Op: op, Field: "inserted", Problem: "the root holds no data"}
 	}
 	if end != nil {
 		at := end
@@ -146,7 +155,7 @@ func (c *Core) commitPrefetchedState(end *node, t Transfer, found int, r *Prefet
 		r.Frees.addHost(Mamba, t.Host)
 		return
 	}
-	c.setHost(end, Mamba, t.Host.Clone())
+	c.setHost(end, Mamba, t.Host.canonical())
 }
 
 func (c *Core) commitPrefetchedWindow(anchor, end *node, t Transfer, found int, r *PrefetchResult) {

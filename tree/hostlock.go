@@ -81,12 +81,12 @@ func (f *fullHooks) canUnlockHost(anchor *node, r *Receipt) bool {
 			return true
 		}
 	}
-	return false
+	return r.HostBound[Full] == 0
 }
 
 func (f *fullHooks) endsHostLock(n *node, r *Receipt) bool {
 	b := r.HostBound[Full]
-	return b == 0 || n.ext != nil && n.ext.fullHostBoundary == b
+	return b != 0 && n.ext != nil && n.ext.fullHostBoundary == b
 }
 
 func (f *fullHooks) unlockHost(anchor *node, r *Receipt) {

@@ -81,6 +81,12 @@ func (c *Core) checkInsert(op string, p *InsertParams, v view) error {
 	bad := func(field, format string, args ...any) error {
 		return &ArgumentError{Op: op, Field: field, Problem: fmt.Sprintf(format, args...)}
 	}
+	if err := p.Slots.check(op, "slots"); err != nil {
+		return err
+	}
+	if err := p.MambaState.check(op, "mamba_value"); err != nil {
+		return err
+	}
 	if n := p.Slots.Len(); p.Slots != nil && n < v.units {
 		return bad("slots", "%d given for %d units of the aligned key", n, v.units)
 	}
@@ -262,7 +268,7 @@ func (in *insertion) newLeaf() *node {
 	p.linkChild(n, c)
 	c.setFullDevice(n, in.slice(0, n.units))
 	if c.switches.Storage {
-		c.fillHashes(n)
+		c.fill(storageChain, n)
 	}
 	c.growTails(n)
 	c.refreshLeaf(n)

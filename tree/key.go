@@ -50,7 +50,8 @@ type Key struct {
 	Tokens    []Token
 	Namespace Namespace
 	// Bigram says that the units of the key are pairs of neighbouring tokens:
-	// n tokens are n-1 units. A core with Options.Eagle sees every key so.
+	// n tokens are n-1 units. A core with Options.Eagle sees every key so; on
+	// any other core a key that is marked so is an *ArgumentError.
 	Bigram bool
 }
 

@@ -117,8 +117,9 @@ func (c *Core) CommitLoadBack(id NodeID, full Slots, spec LoadBackSpec) ([]Actio
 	at := 0
 	for _, n := range loaded {
 		c.setFullDevice(n, full.Slice(at, at+n.units))
+		n.extend().awaitsAck = true
 		at += n.units
-		c.trackDuplicate(n)
+
 		c.refreshLeaf(n)
 		c.refreshLeaf(n.parent)
 		c.recordStored(n, MediumDevice, "")
@@ -151,6 +152,14 @@ func (c *Core) CommitLoadBack(id NodeID, full Slots, spec LoadBackSpec) ([]Actio
 func (c *Core) checkLoadBack(op string, full Slots, loaded []*node, aux []Transfer, targets [][]*node) error {
 	bad := func(field, format string, args ...any) error {
 		return &ArgumentError{Op: op, Field: field, Problem: fmt.Sprintf(format, args...)}
+	}
+	if err := full.check(op, "full"); err != nil {
+		return err
+	}
+	for _, t := range aux {
+		if err := t.Device.check(op, "aux"); err != nil {
+			return err
+		}
 	}
 	units := 0
 	for i, n := range loaded {
@@ -222,6 +231,9 @@ func (c *Core) FinishLoadBack(id NodeID) error {
 	for n := best; n.parent != nil; n = n.parent {
 		if n.loadBackPending() == int64(id) {
 			n.ext.loadBackPending = 0
+		}
+		if n.ext != nil && n.settled() {
+			n.ext.awaitsAck = false
 		}
 		c.trackDuplicate(n)
 	}

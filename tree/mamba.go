@@ -54,7 +54,7 @@ func (m *mambaHooks) commit(in *insertion, target *node, fresh bool) {
 		in.result.MambaExist = true
 		return
 	}
-	c.setAuxDevice(target, Mamba, in.params.MambaState.Clone())
+	c.setAuxDevice(target, Mamba, in.params.MambaState.canonical())
 	if !fresh {
 		c.touch(target)
 	}

@@ -15,9 +15,10 @@ const (
 	mapEntryBytes = 28
 )
 
-// MemoryBytes returns the memory that the tree takes: nodes, keys, slot runs,
-// hash lists and indexes. It costs a walk over the tree, and is exact but for
-// the allocator's rounding and the maps, which it estimates.
+// MemoryBytes returns the memory that the tree's content takes: nodes, keys,
+// slot runs, hash lists and indexes. It costs a walk over the tree. The maps are
+// estimated; what sessions, namespaces and queued events take is not in it. Node
+// memory is used again but not given back before Reset.
 func (c *Core) MemoryBytes() int {
 	total := c.nodes.bytes() + mapEntryBytes*(c.nodes.len()+len(c.edges.firstPages))
 	for n := c.root; n != nil; n = n.following() {

@@ -58,6 +58,9 @@ type extension struct {
 	writeThroughPending               int64 // ack id, 0: none
 	loadBackPending                   int64
 
+	// awaitsAck: a copy put Full on its second tier and is not known to have
+	// ended, so the registry need not have the node yet.
+	awaitsAck bool
 	// Place in the registry of duplicates (rule ND-14).
 	duplicate                    bool
 	nextDuplicate, prevDuplicate *node

@@ -6,6 +6,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"maps"
 )
 
 // MaxPageSize is the largest page that Options accepts, in units.
@@ -74,7 +75,7 @@ func (o Options) complete() (Options, policy, error) {
 		o.PageSize = 1
 	}
 	if o.Components.Has(SWA) && (o.SlidingWindow < 1 || o.SlidingWindow > maxLength) {
-		bad("SlidingWindow", o.SlidingWindow, "1 or more with the swa component")
+		bad("SlidingWindow", o.SlidingWindow, fmt.Sprintf("1 to %d with the swa component", maxLength))
 	}
 	if o.Components.Has(Mamba) {
 		if o.CheckpointGrid == 0 {
@@ -91,6 +92,7 @@ func (o Options) complete() (Options, policy, error) {
 	if o.MaxStatesPerPath <= 0 {
 		o.MaxStatesPerPath = -1
 	}
+	o.Policy.Params = maps.Clone(o.Policy.Params)
 	p, err := o.Policy.build()
 	if err != nil {
 		problems = append(problems, err)

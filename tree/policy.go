@@ -120,8 +120,8 @@ func (o PolicyOptions) build() (policy, error) {
 		if _, known := values[p]; !known {
 			return nil, &ConfigError{Field: "Policy.Params", Value: fmt.Sprintf("%q for policy %s", p, name), Allowed: kind.allowed()}
 		}
-		if o.Params[p] < 0 {
-			return nil, &ConfigError{Field: "Policy.Params." + p, Value: fmt.Sprint(o.Params[p]), Allowed: "0 or more"}
+		if v := o.Params[p]; v < 0 || v > maxLength {
+			return nil, &ConfigError{Field: "Policy.Params." + p, Value: fmt.Sprint(v), Allowed: fmt.Sprintf("0 to %d", maxLength)}
 		}
 		values[p] = o.Params[p]
 	}

@@ -93,20 +93,32 @@ func (c *Core) DFSWeightOrder(ids []NodeID) ([]int, error) {
 	if c.log != nil {
 		c.log.nodeList("dfs-weight-order", ids)
 	}
-	weight := map[*node]int{}
 	waiting := map[*node][]int{}
-	nodes := make([]*node, len(ids))
 	for i, id := range ids {
 		n, err := c.resolve(op, id)
 		if err != nil {
 			return nil, err
 		}
-		nodes[i] = n
-	}
-	for i, n := range nodes {
 		waiting[n] = append(waiting[n], i)
-		for ; n != nil; n = n.parent {
-			weight[n]++
+	}
+	// The nodes on the paths, each once and after all those above it; then
+	// their weights, from the deepest up.
+	weight := map[*node]int{}
+	var onPaths []*node
+	for _, id := range ids {
+		from := len(onPaths)
+		for n := c.nodes.find(id); n != nil; n = n.parent {
+			if _, seen := weight[n]; seen {
+				break
+			}
+			weight[n] = len(waiting[n])
+			onPaths = append(onPaths, n)
+		}
+		slices.Reverse(onPaths[from:])
+	}
+	for _, n := range slices.Backward(onPaths) {
+		if n.parent != nil {
+			weight[n.parent] += weight[n]
 		}
 	}
 	order := make([]int, 0, len(ids))

@@ -92,7 +92,9 @@ type FullPrefix struct {
 	Pinned  int    // whole length of the nodes entered
 }
 
-// InsertParams describes what a request hands to the tree.
+// InsertParams describes what a request hands to the tree. The tokens and slots
+// must not change until the insert has ended: a suspended insert still reads
+// them.
 type InsertParams struct {
 	Key Key
 	// Slots are the Full slots, one a unit. More than the aligned key has

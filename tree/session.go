@@ -15,8 +15,9 @@ const maxClosedSessions = 8192
 type sessionBook struct {
 	generation int64
 	open       map[string]int64 // generation of each open session
-	closed     []string         // in order of closing
-	isClosed   map[string]bool
+	closed     []string         // in order of closing; reopened ones are blank
+	isClosed   map[string]int   // place in the order of closing, from 1
+	closings   int              // closings so far
 	frontiers  [NumComponents]map[string]*sessionFrontier
 }
 
@@ -53,14 +54,16 @@ func (f *sessionFrontier) has(n *node) bool {
 }
 
 func (b *sessionBook) clear() {
-	*b = sessionBook{open: map[string]int64{}, isClosed: map[string]bool{}}
+	*b = sessionBook{open: map[string]int64{}, isClosed: map[string]int{}}
 	for id := range b.frontiers {
 		b.frontiers[id] = map[string]*sessionFrontier{}
 	}
 }
 
 // OpenSession gives the session a new generation and returns it (rule SR-2).
-// The empty id is no session; its generation is 0.
+// The empty id is no session; its generation is 0. A session is remembered until
+// it is released, also by a core without Options.Sessions (where a release does
+// nothing, rule SR-5): do not open sessions there.
 func (c *Core) OpenSession(id string) int64 {
 	if c.log != nil {
 		c.log.session("open-session", id)
@@ -72,13 +75,39 @@ func (b *sessionBook) openSession(id string) int64 {
 	if id == "" {
 		return 0
 	}
-	if b.isClosed[id] {
-		delete(b.isClosed, id)
-		b.closed = slices.Delete(b.closed, slices.Index(b.closed, id), slices.Index(b.closed, id)+1)
-	}
+	b.forgetClosed(id)
 	b.generation++
 	b.open[id] = b.generation
 	return b.generation
+}
+
+// close remembers id as closed, and forgets the one closed first beyond the
+// number that is remembered. Ids that were opened again leave a blank behind,
+// which goes when it comes to the front or when blanks are the most.
+func (b *sessionBook) close(id string) {
+	b.closed = append(b.closed, id)
+	b.closings++
+	b.isClosed[id] = b.closings
+	for len(b.isClosed) > maxClosedSessions || b.closed[0] == "" {
+		delete(b.isClosed, b.closed[0])
+		b.closed = b.closed[1:]
+	}
+	if len(b.closed) > 2*maxClosedSessions {
+		b.closed = slices.DeleteFunc(b.closed, func(id string) bool { return id == "" })
+		for i, id := range b.closed {
+			b.isClosed[id] = b.closings - len(b.closed) + 1 + i
+		}
+	}
+}
+
+// forgetClosed takes id off the list of closed sessions, if it is there.
+func (b *sessionBook) forgetClosed(id string) {
+	place := b.isClosed[id]
+	if place == 0 {
+		return
+	}
+	delete(b.isClosed, id)
+	b.closed[len(b.closed)-1-(b.closings-place)] = ""
 }
 
 // EnsureSession returns the session's generation, opening it if need be.
@@ -99,7 +128,7 @@ func (c *Core) RegisterSession(id string, generation int64, last NodeID) error {
 	if c.log != nil {
 		c.log.registerSession(id, generation, last)
 	}
-	if !c.opts.Sessions || id == "" || c.sessions.isClosed[id] {
+	if !c.opts.Sessions || id == "" || c.sessions.isClosed[id] > 0 {
 		return nil
 	}
 	if g, ok := c.sessions.open[id]; !ok || g != generation {
@@ -168,6 +197,11 @@ func (f *sessionFrontier) unmark(id Component, n *node) {
 	if i, ok := f.find(n); ok {
 		f.nodes = slices.Delete(f.nodes, i, i+1)
 	}
+	f.eraseMark(id, n)
+}
+
+// eraseMark takes the session's id off n, which stays in the list of nodes.
+func (f *sessionFrontier) eraseMark(id Component, n *node) {
 	marks := &n.ext.sessions[id]
 	if j, ok := slices.BinarySearch(*marks, f.session); ok {
 		*marks = slices.Delete(*marks, j, j+1)
@@ -180,15 +214,10 @@ func (c *Core) ReleaseSession(id string) {
 		c.log.session("release-session", id)
 	}
 	b := &c.sessions
-	if !c.opts.Sessions || id == "" || b.isClosed[id] {
+	if !c.opts.Sessions || id == "" || b.isClosed[id] > 0 {
 		return
 	}
-	b.closed = append(b.closed, id)
-	b.isClosed[id] = true
-	if len(b.closed) > maxClosedSessions {
-		delete(b.isClosed, b.closed[0])
-		b.closed = b.closed[1:]
-	}
+	b.close(id)
 	delete(b.open, id)
 	for _, h := range c.comps {
 		book := b.frontiers[h.id()]
@@ -196,10 +225,9 @@ func (c *Core) ReleaseSession(id string) {
 		if f == nil {
 			continue
 		}
-		for len(f.nodes) > 0 {
-			n := f.nodes[0]
+		for _, n := range f.nodes {
 			h.remove(f, n)
-			f.unmark(h.id(), n)
+			f.eraseMark(h.id(), n)
 		}
 		delete(book, id)
 	}
@@ -213,10 +241,15 @@ func (c *Core) forgetSessions(n *node) {
 	}
 	for _, h := range c.comps {
 		id := h.id()
-		for len(n.ext.sessions[id]) > 0 {
-			session := n.ext.sessions[id][0]
+		marks := n.ext.sessions[id]
+		if len(marks) == 0 {
+			continue
+		}
+		n.ext.sessions[id] = nil
+		above := c.frontierAbove(h, n.parent)
+		for _, session := range marks {
 			f := c.sessions.frontiers[id][session]
-			fallback := c.frontierAbove(h, n.parent)
+			fallback := above
 			if fallback != nil && f.has(fallback) {
 				fallback = nil
 			}

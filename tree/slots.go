@@ -5,6 +5,7 @@ package tree
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -31,12 +32,27 @@ type Run struct {
 // nil means "no data", which differs from an empty list.
 type Slots []Run
 
-// Numbered returns the list of the slots first, first+1, ... first+n-1.
+// Numbered returns the list of the slots first, first+1, ... first+n-1. Slot
+// numbers end at 2^32-1: a list that would go beyond is refused where it enters
+// a core.
 func Numbered(first Slot, n int) Slots {
-	if n <= 0 {
-		return Slots{}
+	s := Slots{}
+	for n > 0 {
+		length := min(n, math.MaxUint32)
+		s = append(s, Run{First: first, Length: uint32(length)})
+		first, n = first+Slot(length), n-length
 	}
-	return Slots{{First: first, Length: uint32(n)}}
+	return s
+}
+
+// check reports a run that names slots beyond the last number.
+func (s Slots) check(op, field string) error {
+	for _, r := range s {
+		if uint64(r.First)+uint64(r.Length) > 1<<32 {
+			return &ArgumentError{Op: op, Field: field, Problem: fmt.Sprintf("the run of %d slots from %d goes beyond the last number, %d", r.Length, r.First, uint32(math.MaxUint32))}
+		}
+	}
+	return nil
 }
 
 // SlotsOf returns the list of the given slot numbers, in order.
@@ -101,7 +117,30 @@ func (s Slots) AppendSlice(t Slots, from, to int) Slots {
 
 // Slice returns a fresh list of the slots [from, to).
 func (s Slots) Slice(from, to int) Slots {
-	return make(Slots, 0, 1).AppendSlice(s, from, to)
+	runs, at := 0, 0
+	for _, r := range s {
+		end := at + int(r.Length)
+		if end > from && at < to {
+			runs++
+		}
+		if at = end; at >= to {
+			break
+		}
+	}
+	return make(Slots, 0, runs).AppendSlice(s, from, to)
+}
+
+// canonical returns a copy without empty runs and with neighbours joined. That
+// of nil is nil.
+func (s Slots) canonical() Slots {
+	if s == nil {
+		return nil
+	}
+	c := make(Slots, 0, len(s))
+	for _, r := range s {
+		c = c.AppendRun(r)
+	}
+	return c
 }
 
 // Clone returns a copy that shares no memory. The clone of nil is nil.

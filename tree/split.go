@@ -41,15 +41,16 @@ func (c *Core) split(n *node, at int) (prefix *node, relocation Action) {
 func (c *Core) splitExtension(p, n *node, at int) {
 	e, page := n.ext, at/c.opts.PageSize
 	if e.hashes != nil {
-		p.extend().hashes = e.hashes[:page:page]
+		p.extend().hashes = append([]Digest(nil), e.hashes[:page]...)
 		e.hashes = append([]Digest(nil), e.hashes[page:]...)
 	}
 	if e.eventHashes != nil {
-		p.extend().eventHashes = e.eventHashes[:page:page]
+		p.extend().eventHashes = append([]Digest(nil), e.eventHashes[:page]...)
 		e.eventHashes = append([]Digest(nil), e.eventHashes[page:]...)
 	}
-	if e.writeThroughPending != 0 || e.loadBackPending != 0 {
-		p.extend().writeThroughPending, p.ext.loadBackPending = e.writeThroughPending, e.loadBackPending
+	if e.writeThroughPending != 0 || e.loadBackPending != 0 || e.awaitsAck {
+		x := p.extend()
+		x.writeThroughPending, x.loadBackPending, x.awaitsAck = e.writeThroughPending, e.loadBackPending, e.awaitsAck
 	}
 	if c.tails != nil {
 		p.extend().history = e.history

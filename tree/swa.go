@@ -16,8 +16,8 @@ func (w *swaHooks) id() Component         { return SWA }
 func (w *swaHooks) internalPriority() int { return 1 }
 func (w *swaHooks) missing() Reason       { return ReasonWindowTombstoned }
 
-// accept is the counter rule M-12. state is the number of gaps' distance: 0
-// until the first gap, then one more than the units collected since the last.
+// accept is the counter rule M-12. state is 0 until the first gap on the path,
+// and from then on one more than the units collected since the last gap.
 func (w *swaHooks) accept(state *int, n *node, t tiers) bool {
 	s := &n.state[SWA]
 	if s.device == nil && (t == deviceOnly || s.host == nil) {

@@ -49,8 +49,8 @@ func (c *Core) setAuxDevice(n *node, id Component, s Slots) {
 }
 
 // dropDevice drops the device value of one component, which nobody has locked
-// (rule E-24). A Full value stays readable for the SWA payload: cascades drop
-// Full last, through dropAll.
+// (rule E-24). The payload of SWA is the node's Full slots, so who drops both
+// drops Full last.
 func (c *Core) dropDevice(n *node, h hooks, out *Evicted) {
 	id := h.id()
 	s := &n.state[id]
@@ -115,7 +115,7 @@ func (n *node) hostUnits(id Component) int {
 	return n.units
 }
 
-// setRefs changes a node's session reference count and moves the node where
+// addRefs changes a node's session reference count and moves the node where
 // that changes its place (rules SR-12, SR-19).
 func (c *Core) addRefs(n *node, id Component, delta int32) {
 	s := &n.state[id]

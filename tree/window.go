@@ -20,6 +20,9 @@ func (c *Core) SetComponentDeviceValue(id NodeID, component Component, s Slots) 
 	bad := func(field, format string, args ...any) error {
 		return &ArgumentError{Op: op, Field: field, Problem: fmt.Sprintf(format, args...)}
 	}
+	if err := s.check(op, "slots"); err != nil {
+		return err
+	}
 	switch {
 	case component == Full || !c.opts.Components.Has(component):
 		return bad("component", "%v is not a configured auxiliary component", component)
@@ -34,7 +37,7 @@ func (c *Core) SetComponentDeviceValue(id NodeID, component Component, s Slots) 
 	case n.state[component].device != nil:
 		return &OrderError{Op: op, Problem: fmt.Sprintf("node %d has a device value of %v already", id, component)}
 	}
-	c.setAuxDevice(n, component, s.Clone())
+	c.setAuxDevice(n, component, s.canonical())
 	return nil
 }
 
@@ -150,6 +153,9 @@ func (c *Core) AttachSWAWindow(key Key, start, end int, swa Slots) ([]Action, er
 	}
 	parts, err := c.fragments(op, key, start, end)
 	if err != nil {
+		return nil, err
+	}
+	if err := swa.check(op, "slots"); err != nil {
 		return nil, err
 	}
 	if n := swa.Len(); n != end-start {

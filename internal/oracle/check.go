@@ -43,6 +43,7 @@ func (o *Oracle) SanityCheck(writeThrough, loadBack []tree.InFlight) error {
 	for _, c := range auxComponents {
 		k.lists(c, all)
 	}
+	k.duplicates(all)
 	if o.sessions {
 		k.sessions(all)
 	}
@@ -115,6 +116,19 @@ func (k *checker) lists(c tree.Component, all []*node) {
 			}
 			k.require(!unreferenced || !list.referenced(e), "V-24", e.node, "%v: it stands behind an unreferenced node", c)
 		}
+	}
+}
+
+// duplicates checks V-25. A duplicate that a commit made is tracked from its
+// ack on; until then it is not settled, whether it bears a mark or not.
+func (k *checker) duplicates(all []*node) {
+	o := k.oracle
+	for _, n := range all {
+		k.require(!o.isDuplicate(n) || !settled(n) || n.awaitsAck || o.isTracked(n), "V-25", n, "it is a settled duplicate, but not tracked")
+	}
+	for i, n := range o.duplicates {
+		k.require(o.alive(n) && o.isDuplicate(n), "V-25", n, "it is tracked, but no duplicate")
+		k.require(firstOf(o.duplicates, n) == i, "V-25", n, "it is tracked twice")
 	}
 }
 

@@ -49,6 +49,7 @@ func (o *Oracle) dropDevice(n *node, c tree.Component, out *dropped) {
 			out.unbacked += len(n.device[c])
 		}
 		n.device[c] = nil
+		o.leaveDuplicates(n)
 		return
 	}
 	n.device[c] = nil
@@ -67,6 +68,9 @@ func (o *Oracle) dropHost(n *node, c tree.Component, countUnits bool, out *dropp
 	}
 	n.host[c] = nil
 	o.host[c].remove(n)
+	if c == tree.Full {
+		o.leaveDuplicates(n)
+	}
 }
 
 // dropAll drops everything of one component on a node.
@@ -83,8 +87,7 @@ func (o *Oracle) dropAll(n *node, c tree.Component, out *dropped) {
 
 // cascade returns the other components that go when the trigger's device value
 // is dropped (rules E-26, E-27), in component order. It changes nothing.
-func (o *Oracle) cascade(op string, n *node, trigger tree.Component) ([]tree.Component, error) {
-	isLeaf := o.isDeviceLeaf(n)
+func (o *Oracle) cascade(op string, n *node, trigger tree.Component, isLeaf bool) ([]tree.Component, error) {
 	var others []tree.Component
 	for _, c := range o.components {
 		if c == trigger || n.device[c] == nil {
@@ -192,7 +195,7 @@ func (o *Oracle) Demote(id tree.NodeID) (tree.Evicted, error) {
 }
 
 func (o *Oracle) demote(op string, n *node) (tree.Evicted, error) {
-	others, err := o.cascade(op, n, tree.Full)
+	others, err := o.cascade(op, n, tree.Full, o.isDeviceLeaf(n))
 	if err != nil {
 		return tree.Evicted{}, err
 	}

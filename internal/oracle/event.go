@@ -12,7 +12,8 @@ import (
 // eventIDs returns the ids of the node's blocks (rules H-5, EV-14).
 func (o *Oracle) eventIDs(n *node) []int64 {
 	var ids []int64
-	for _, digest := range o.chain(n, eventSeed(n.namespace)) {
+	stored := n.namespace == tree.Namespace{} // H-4: there it is the storage chain
+	for _, digest := range o.chain(n, eventSeed(n.namespace), stored) {
 		ids = append(ids, int64(binary.BigEndian.Uint64(digest[:8])))
 	}
 	return ids

@@ -23,6 +23,7 @@ type fullWalk struct {
 type auxWalk struct {
 	request int
 	cursor  *node // nil: none is left
+	paused  *pause
 }
 
 // EvictStart begins a walk (rule E-4).
@@ -86,6 +87,9 @@ func (o *Oracle) EvictNext(c tree.Component, totals tree.Units) (tree.EvictStep,
 	if !o.walkIsOn(c) {
 		return tree.EvictStep{}, &tree.OrderError{Op: op, Problem: fmt.Sprintf("no walk of %v is on: start one", c)}
 	}
+	if c != tree.Full && o.auxWalks[c].paused != nil { // E-5
+		return tree.EvictStep{}, &tree.OrderError{Op: op, Problem: fmt.Sprintf("node %d waits for FinishStateEviction", o.auxWalks[c].paused.node.id)}
+	}
 	if o.insert != nil { // I-11
 		return tree.EvictStep{}, &tree.OrderError{Op: op, Problem: "an insert is suspended: resume or end it first"}
 	}
@@ -148,23 +152,47 @@ func (o *Oracle) nextAux(op string, c tree.Component, totals tree.Units) (tree.E
 		w.cursor = o.advance(c, x)
 		return tree.EvictStep{Node: x.id, MadeProgress: true}, nil
 	}
-	others, err := o.cascade(op, x, c) // checked before any change
+	isLeaf := o.isDeviceLeaf(x)
+	others, err := o.tombstoneCascade(op, x, c, isLeaf)
 	if err != nil {
 		return tree.EvictStep{}, err
 	}
+	if o.wantsBackup(x, c) {
+		w.paused = &pause{node: x, isLeaf: isLeaf}
+		step := tree.EvictStep{MadeProgress: true, Paused: x.id, PausedFor: c}
+		if c == tree.SWA {
+			step.PausedUnits = len(x.device[c])
+		}
+		return step, nil
+	}
+	return o.tombstone(x, c, others), nil
+}
+
+// tombstoneCascade is the cascade of a value that goes in place. Errors come
+// before any change (rule A-11).
+func (o *Oracle) tombstoneCascade(op string, x *node, c tree.Component, isLeaf bool) ([]tree.Component, error) {
+	others, err := o.cascade(op, x, c, isLeaf)
+	if err != nil {
+		return nil, err
+	}
 	for _, other := range others {
 		if other == tree.Full { // a reference to SWA or Mamba implies one to Full
-			return tree.EvictStep{}, &tree.InternalError{Op: op, Problem: fmt.Sprintf("node %d: a cascade would take full", x.id)}
+			return nil, &tree.InternalError{Op: op, Problem: fmt.Sprintf("node %d: a cascade would take full", x.id)}
 		}
 	}
+	return others, nil
+}
+
+// tombstone drops the value of the cursor's node in place (rule E-16).
+func (o *Oracle) tombstone(x *node, c tree.Component, others []tree.Component) tree.EvictStep {
 	next := o.advance(c, x)
 	var out dropped
 	o.dropDevice(x, c, &out)
 	for _, other := range others {
 		o.dropDevice(x, other, &out)
 	}
-	w.cursor = next
-	return tree.EvictStep{Evicted: out.evicted(), MadeProgress: !out.empty()}, nil
+	o.auxWalks[c].cursor = next
+	return tree.EvictStep{Evicted: out.evicted(), MadeProgress: !out.empty()}
 }
 
 // evictable: the component's walk may take the node (rule E-30).

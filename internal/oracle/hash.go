@@ -11,15 +11,21 @@ import (
 )
 
 // chain computes the digests of the node's own pages (rules H-1, H-2), from
-// the root down. seed is the digest before the first page; nil: none.
-func (o *Oracle) chain(n *node, seed []byte) []tree.Digest {
-	var path []unit
-	for up := n; up != nil; up = up.parent {
-		path = append(append([]unit{}, up.key...), path...)
+// the root down. seed is the digest before the first page; nil: none. With
+// stored, lists that came with a host insert are what they say (PF-25, H-8).
+func (o *Oracle) chain(n *node, seed []byte, stored bool) []tree.Digest {
+	if n == o.root {
+		return nil
+	}
+	if stored && n.given != nil {
+		return append([]tree.Digest{}, n.given...)
+	}
+	previous := seed
+	if above := o.chain(n.parent, seed, stored); len(above) > 0 {
+		previous = above[len(above)-1][:]
 	}
 	var digests []tree.Digest
-	previous := seed
-	for len(path) > 0 {
+	for path := n.key; len(path) > 0; path = path[o.page:] {
 		message := append([]byte{}, previous...)
 		for _, u := range path[:o.page] {
 			message = binary.LittleEndian.AppendUint32(message, u.first)
@@ -30,9 +36,8 @@ func (o *Oracle) chain(n *node, seed []byte) []tree.Digest {
 		digest := sha256.Sum256(message)
 		digests = append(digests, digest)
 		previous = digest[:]
-		path = path[o.page:]
 	}
-	return digests[len(digests)-len(n.key)/o.page:]
+	return digests
 }
 
 // storageSeed is the seed of rule H-3.
@@ -68,8 +73,8 @@ func eventSeed(namespace tree.Namespace) []byte {
 // fillHashes fills the storage lists of the node and, since a chain must not
 // start in its middle, of its ancestors (rule H-6).
 func (o *Oracle) fillHashes(n *node) {
-	for _, up := range o.pathUp(n) {
-		up.hasHashes = true
+	for ; !n.hasHashes; n = n.parent { // the root has one
+		n.hasHashes = true
 	}
 }
 
@@ -98,7 +103,7 @@ func (o *Oracle) hashes(n *node) []tree.Digest {
 	if !n.hasHashes || n == o.root {
 		return nil
 	}
-	return o.chain(n, storageSeed(n.namespace))
+	return o.chain(n, storageSeed(n.namespace), true)
 }
 
 // LastHash returns the last storage digest of the node (rule A-8).
@@ -107,11 +112,16 @@ func (o *Oracle) LastHash(id tree.NodeID) (h tree.Digest, ok bool, err error) {
 	if err != nil {
 		return tree.Digest{}, false, err
 	}
+	h, ok = o.lastHash(n)
+	return h, ok, nil
+}
+
+func (o *Oracle) lastHash(n *node) (h tree.Digest, ok bool) {
 	list := o.hashes(n)
 	if len(list) == 0 {
-		return tree.Digest{}, false, nil
+		return tree.Digest{}, false
 	}
-	return list[len(list)-1], true, nil
+	return list[len(list)-1], true
 }
 
 // PrefixHashes joins the lists of the proper ancestors, root-first, down from
@@ -121,9 +131,13 @@ func (o *Oracle) PrefixHashes(id tree.NodeID) ([]tree.Digest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.prefixHashes(n), nil
+}
+
+func (o *Oracle) prefixHashes(n *node) []tree.Digest {
 	var joined []tree.Digest
 	for up := n.parent; up != nil && up.hasHashes; up = up.parent {
 		joined = append(append([]tree.Digest{}, o.hashes(up)...), joined...)
 	}
-	return joined, nil
+	return joined
 }

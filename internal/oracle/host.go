@@ -11,7 +11,7 @@ import (
 
 // SetHostValue is a door for tests: it attaches a host value to a node that
 // has none for the component, whatever else holds. The node joins the host
-// list where rule N-8 wants it there.
+// list where rule N-8 wants it there, and the registry of duplicates.
 func (o *Oracle) SetHostValue(id tree.NodeID, c tree.Component, slots tree.Slots) error {
 	const op = "SetHostValue"
 	n, err := o.resolve(op, id)
@@ -28,9 +28,9 @@ func (o *Oracle) SetHostValue(id tree.NodeID, c tree.Component, slots tree.Slots
 	if len(list) == 0 || n.host[c] != nil {
 		return &tree.ArgumentError{Op: op, Field: "slots", Problem: "none are given, or the node has a host value already"}
 	}
-	n.host[c] = list
-	if c != tree.Full && n.device[c] == nil && n.hostLocks[c] == 0 {
-		o.host[c].toFront(n)
+	o.putHost(n, c, list)
+	if c == tree.Full {
+		o.enterDuplicate(n)
 	}
 	return nil
 }
@@ -43,6 +43,7 @@ func (o *Oracle) SetPending(id tree.NodeID, ack int64) error {
 		return err
 	}
 	n.writePending = ack
+	n.awaitsAck = n.awaitsAck || !o.isTracked(n)
 	return nil
 }
 
@@ -52,31 +53,23 @@ func (o *Oracle) needsIncrementalBackup(n *node) bool {
 	if !o.switches.HostTier || o.switches.HostBufferOnly || !n.backedUp() || n.writePending != 0 {
 		return false
 	}
-	if o.has(tree.SWA) && o.windowNeedsBackup(n) {
+	if len(o.backupWindow(n)) > 0 {
 		return true
 	}
 	// BK-4: with write-back only SWA is asked.
 	return o.has(tree.Mamba) && !o.switches.WriteBack && n.device[tree.Mamba] != nil && n.host[tree.Mamba] == nil
 }
 
-// windowNeedsBackup reports whether some node of the window above n has SWA on
-// the device only (rules BK-8, BK-9).
-func (o *Oracle) windowNeedsBackup(n *node) bool {
-	if !o.switches.SWAHostPool {
-		return false
+// putHost stores a host value. An aux value without one on the device puts the
+// node at the MRU end of the host list, unless it is host-locked (ND-13).
+func (o *Oracle) putHost(n *node, c tree.Component, slots []tree.Slot) {
+	n.host[c] = clone(slots)
+	o.joinHostList(n, c)
+}
+
+// joinHostList puts the node at the MRU end of the host list if it belongs there.
+func (o *Oracle) joinHostList(n *node, c tree.Component) {
+	if c != tree.Full && n.host[c] != nil && n.device[c] == nil && n.hostLocks[c] == 0 {
+		o.host[c].toFront(n)
 	}
-	covered := 0
-	for ; n != o.root && covered < o.window && n.writePending == 0; n = n.parent {
-		switch {
-		case n.device[tree.SWA] != nil && n.host[tree.SWA] == nil:
-			return true
-		case n.device[tree.SWA] != nil:
-			covered += len(n.device[tree.SWA])
-		case n.host[tree.SWA] != nil:
-			covered += len(n.host[tree.SWA])
-		default:
-			return false
-		}
-	}
-	return false
 }

@@ -291,6 +291,7 @@ func (o *Oracle) freeDuplicates(in *insertion, slice []tree.Slot, consumed int) 
 func (o *Oracle) unevict(in *insertion, n *node, slice []tree.Slot) {
 	base, length, e := in.base, len(slice), in.evicted
 	n.device[tree.Full] = slice
+	o.enterDuplicate(n) // ND-14
 	o.recordStored(n, tree.MediumDevice, in.params.SessionID)
 	in.adopt(tree.Full, base, base+length)
 	if !o.has(tree.SWA) || n.device[tree.SWA] != nil || e >= base+length {

@@ -8,4 +8,4 @@ import (
 	"github.com/treecore/treecore/internal/oracle"
 )
 
-var _ ops.Machine = (*oracle.Oracle)(nil)
+var _ ops.HostMachine = (*oracle.Oracle)(nil)

@@ -42,14 +42,17 @@ type node struct {
 	marks            [tree.NumComponents]map[string]bool // session ids marked here
 
 	swaBoundary  uint64
-	hasHashes    bool // the storage hash list is filled
+	hostBoundary [tree.NumComponents]uint64 // marks of host lock segments; Mamba has none
+	hasHashes    bool                       // the storage hash list is filled
+	given        []tree.Digest              // a list that came with a host insert; nil: it is computed
 	hits         int64
 	priority     int64
 	stamp        stamp
 	created      int64
 	writePending int64
 	loadPending  int64
-	history      int // tlru (E-37)
+	awaitsAck    bool // a commit put Full on its second tier and was not acknowledged yet; for V-25 only
+	history      int  // tlru (E-37)
 }
 
 // newNode makes a node with the next id; it takes two ticks (rule N-5).
@@ -161,6 +164,7 @@ func (o *Oracle) unlink(n *node) {
 		o.device[c].remove(n)
 		o.host[c].remove(n)
 	}
+	o.leaveDuplicates(n)
 	delete(o.nodes, n.id)
 }
 
@@ -187,8 +191,14 @@ func (o *Oracle) split(n *node, at int) (prefix *node, actions []tree.Action) {
 	prefix.writePending = n.writePending
 	prefix.loadPending = n.loadPending
 	prefix.history = n.history
-	// S-3. The digests themselves are computed when asked for.
+	prefix.awaitsAck = n.awaitsAck
+	// S-3. Digests that did not come from outside are computed when asked for.
 	prefix.hasHashes = n.hasHashes
+	if n.given != nil {
+		pages := at / o.page
+		prefix.given = append([]tree.Digest{}, n.given[:pages]...)
+		n.given = append([]tree.Digest{}, n.given[pages:]...)
+	}
 
 	// S-4, S-5, SR-13. Of Mamba nothing moves (S-6).
 	for _, c := range []tree.Component{tree.Full, tree.SWA} {
@@ -199,6 +209,7 @@ func (o *Oracle) split(n *node, at int) (prefix *node, actions []tree.Action) {
 		prefix.refs[c] = n.refs[c]
 	}
 	prefix.swaBoundary, n.swaBoundary = n.swaBoundary, 0
+	prefix.hostBoundary, n.hostBoundary = n.hostBoundary, [tree.NumComponents]uint64{} // ND-16
 
 	// S-7 and the end of S-5.
 	if prefix.device[tree.SWA] != nil {
@@ -211,6 +222,7 @@ func (o *Oracle) split(n *node, at int) (prefix *node, actions []tree.Action) {
 		}
 	}
 	o.touch(n)
+	o.enterDuplicate(prefix) // S-9, ND-14; n keeps its place
 
 	if n.writePending != 0 {
 		actions = append(actions, tree.ReplaceWriteThroughOnNodeSplit{Ack: n.writePending, Old: n.id, New: prefix.id, Child: n.id})

@@ -19,7 +19,8 @@ import (
 	"github.com/treecore/treecore/tree"
 )
 
-// Oracle is a tree core for the device tier, with the methods of ops.Machine. It is not safe for concurrent use.
+// Oracle is a tree core for the device and the host tier, with the methods of
+// ops.HostMachine. It is not safe for concurrent use.
 type Oracle struct {
 	components []tree.Component // configured, in component order
 	page       int              // P
@@ -51,6 +52,9 @@ type Oracle struct {
 	frontiers      [tree.NumComponents]map[string]frontierSet
 
 	queue []tree.Event
+
+	duplicates []*node // registry of ND-14, in order of entry
+	reclaimed  uint64  // digest of HE-5
 }
 
 // New returns an empty oracle. The error joins one *tree.ConfigError for each
@@ -73,6 +77,8 @@ func (o *Oracle) Reset() {
 	o.nodes = map[tree.NodeID]*node{}
 	o.insert = nil
 	o.fullWalk = nil
+	o.duplicates = nil
+	o.reclaimed = 0
 	for _, c := range allComponents {
 		o.device[c] = recency{component: c}
 		o.host[c] = recency{component: c}

@@ -22,6 +22,9 @@ type rig struct {
 	t *testing.T
 	// transcript holds the actions of the last insert, one string a step.
 	transcript []string
+	// lastHost counts host slots; loads are the load backs under way.
+	lastHost tree.Slot
+	loads    []tree.InFlight
 }
 
 func newRig(t *testing.T, options tree.Options) *rig {
@@ -80,7 +83,7 @@ func (r *rig) ok(err error) {
 
 func (r *rig) sane() {
 	r.t.Helper()
-	r.ok(r.SanityCheck(nil, nil))
+	r.ok(r.SanityCheck(nil, r.loads))
 }
 
 func (r *rig) equal(what string, got, want any) {
