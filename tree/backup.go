@@ -188,10 +188,10 @@ func (c *Core) MarkWriteThroughPending(ids []NodeID, ack int64) ([]NodeID, error
 		depth int
 	}
 	var order []placed
+	if slices.Contains(nodes, c.root) {
+		return nil, &ArgumentError{Op: op, Field: "nodes", Problem: "the root is never written"}
+	}
 	for _, n := range nodes {
-		if n == c.root {
-			return nil, &ArgumentError{Op: op, Field: "nodes", Problem: "the root is never written"}
-		}
 		if p := n.writeThroughPending(); p != 0 && p != ack {
 			return nil, &OrderError{Op: op, Problem: fmt.Sprintf("node %d is part of write %d", n.id, p)}
 		}

@@ -12,8 +12,10 @@ import (
 // audit checks that every slot that was ever handed out is in exactly one
 // place: free, with the request at hand, or on one node of the tree (and that
 // SWA slots on a node are the twins of its Full slots). infos are all nodes.
-// It returns what is wrong, in the order of the nodes.
-func (l *ledger) audit(infos []tree.NodeInfo) (problems []string) {
+// staged
+// lists the host slots of a component that are in flight. It returns what is
+// wrong, in the order of the nodes.
+func (l *ledger) audit(infos []tree.NodeInfo, staged func(tree.Component) []tree.Slots) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	l.full.begin()
 	l.swas.begin()
@@ -53,6 +55,16 @@ func (l *ledger) audit(infos []tree.NodeInfo) (problems []string) {
 		}
 		for c := range l.host {
 			place("host "+tree.Component(c).String(), &l.host[c], n.Components[c].Host, 0, &hostInTree[c], n)
+		}
+	}
+	for c := range l.host {
+		for _, slots := range staged(tree.Component(c)) {
+			for _, h := range l.numbers(slots, 0) {
+				hostInTree[c]++
+				if !l.host[c].has(h) || !l.host[c].mark(h) {
+					bad("host %s slot %d is in flight and somewhere else, too", tree.Component(c), h)
+				}
+			}
 		}
 	}
 	for _, f := range l.mine {

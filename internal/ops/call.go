@@ -43,6 +43,15 @@ type Call struct {
 	UnlockedOnly, SWAResidentOnly bool
 	WriteThrough, LoadBack        []tree.InFlight
 	Host                          bool
+
+	// The host tier. Until is also "inserted", Totals "found", N "units".
+	Ack                 int64
+	Full                tree.Transfer
+	Aux                 []tree.Transfer
+	Pinned              bool
+	Hashes              []tree.Digest
+	PrefixLen, TotalLen int
+	Dropped, WithPrefix bool
 }
 
 // insertParams returns what begin-insert passes.

@@ -139,10 +139,10 @@ func (p *pair) state() string {
 		if s == p.b {
 			name = "b"
 		}
-		if err := s.m.SanityCheck(nil, nil); err != nil {
+		if err := s.sanity(); err != nil {
 			return name + ": " + err.Error()
 		}
-		if problems := s.pools.audit(s.infos); len(problems) > 0 {
+		if problems := s.pools.audit(s.infos, s.staged); len(problems) > 0 {
 			return name + ": " + strings.Join(problems, "\n")
 		}
 	}
@@ -168,7 +168,7 @@ func (p *pair) nodesDiffer(a, b *tree.NodeInfo) string {
 		return "leaf"
 	case !p.sameMark(a.SWABoundary, b.SWABoundary):
 		return "boundary"
-	case a.WriteThroughPending != b.WriteThroughPending || a.LoadBackPending != b.LoadBackPending:
+	case a.WriteThroughPending != b.WriteThroughPending || !p.sameLoad(a.LoadBackPending, b.LoadBackPending):
 		return "pending marks"
 	case p.a.m.IsDeviceEvictableLeaf(a.ID) != p.b.m.IsDeviceEvictableLeaf(b.ID):
 		return "device leaf set"
@@ -218,6 +218,14 @@ func (p *pair) sameMark(a, b uint64) bool {
 	return true
 }
 
+// sameLoad compares load-back marks, which are node numbers.
+func (p *pair) sameLoad(a, b int64) bool {
+	if a == 0 || b == 0 {
+		return a == b
+	}
+	return p.toB[tree.NodeID(a)] == tree.NodeID(b)
+}
+
 // lists compares recency lists, sizes and the order of the leaves.
 func (p *pair) lists() string {
 	for c := tree.Full; c < tree.NumComponents; c++ {
@@ -230,6 +238,9 @@ func (p *pair) lists() string {
 		if p.a.m.EvictableSize(c) != p.b.m.EvictableSize(c) || p.a.m.ProtectedSize(c) != p.b.m.ProtectedSize(c) {
 			return p.sizesText()
 		}
+	}
+	if problem := p.duplicates(); problem != "" {
+		return problem
 	}
 	fullA, auxA := p.a.m.TotalSize()
 	if fullB, auxB := p.b.m.TotalSize(); fullA != fullB || auxA != auxB {
@@ -248,6 +259,23 @@ func (p *pair) lists() string {
 	}
 	if !p.sameNodes(orderA, orderB) {
 		return fmt.Sprintf("order of leaves:\na: %s\nb: %s", p.a.run.nodeList(orderA), p.b.run.nodeList(orderB))
+	}
+	return ""
+}
+
+// duplicates compares what only host tiers have.
+func (p *pair) duplicates() string {
+	a, okA := p.a.m.(HostMachine)
+	b, okB := p.b.m.(HostMachine)
+	if !okA || !okB {
+		return ""
+	}
+	listA, listB := a.HostDuplicates(), b.HostDuplicates()
+	if !p.sameNodes(listA, listB) {
+		return fmt.Sprintf("host duplicates:\na: %s\nb: %s", p.a.run.nodesText(listA), p.b.run.nodesText(listB))
+	}
+	if x, y := a.ReclaimDigest(), b.ReclaimDigest(); x != y {
+		return fmt.Sprintf("reclaim digest: a: %d b: %d", x, y)
 	}
 	return ""
 }

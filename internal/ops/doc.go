@@ -55,6 +55,16 @@
 //	units      three ints joined by commas, full,swa,mamba
 //	in-flight  id:node pairs joined by commas, or "-"
 //	nodes      nodes joined by commas, or "-"
+//	digests    digests joined by commas, each 64 hexadecimal digits, small
+//	           letters written; "-" for an empty list. A list that is absent
+//	           (nil) is written by leaving the field out.
+//	transfer   component:device:host:nodes, for example swa:20..23::5,7. device
+//	           and host are slots; a list that is absent (nil) is nothing at
+//	           all between its colons. nodes is as above, the root side first.
+//	           The keys of a transfer have no effect on the calls that take
+//	           transfers and are not written.
+//	transfers  transfers joined by semicolons, or "-"; written in the order
+//	           given.
 //
 // A list names at most [MaxListLen] tokens or slots.
 //
@@ -151,6 +161,65 @@
 //	register-session id=string generation=int node=node
 //	                                              RegisterSession
 //	release-session id=string                     ReleaseSession
+//
+// Host locks:
+//
+//	lock-host node=node                           LockHost
+//	unlock-host node=node receipt=receipt         UnlockHost
+//
+// Backup to the host:
+//
+//	build-backup node=node                        BuildBackupSpec
+//	commit-backup node=node slots=slots? aux=transfers?
+//	                                              CommitBackup; slots is full,
+//	                                              aux default "-"
+//	mark-write-through-pending nodes=nodes ack=int
+//	                                              MarkWriteThroughPending
+//	finish-write-through nodes=nodes ack=int      FinishWriteThrough
+//
+// Load back from the host:
+//
+//	build-load-back node=node                     BuildLoadBackSpec
+//	commit-load-back node=node slots=slots? full=transfer? aux=transfers?
+//	    pinned?                                   CommitLoadBack; slots is full,
+//	                                              the others are the spec; full
+//	                                              default full:::- (Component
+//	                                              Full, nothing else), aux
+//	                                              default "-"
+//	finish-load-back node=node                    FinishLoadBack
+//
+// Host eviction, and eviction with write-back:
+//
+//	evict-host component=component n=int          EvictHost
+//	reclaim-digest                                ReclaimDigest
+//	drop-subtree node=node                        DropSubtreeNoHost
+//	finish-state-eviction component=component node=node
+//	                                              FinishStateEviction
+//
+// Between storage and the host:
+//
+//	insert-host anchor=node KEY slots=slots? hashes=digests?
+//	                                              InsertHost
+//	commit-prefetch anchor=node inserted=node prefix-len=int? total-len=int?
+//	    dropped? aux=transfers? found=units?      CommitPrefetch; inserted,
+//	                                              prefix-len, total-len and
+//	                                              dropped are Inserted (its
+//	                                              actions are not written);
+//	                                              ints default 0, aux default
+//	                                              "-", found default 0,0,0
+//	build-storage node=node with-prefix?          BuildStorageSpec
+//
+// Buffer-only mode:
+//
+//	snapshot-buffer node=node with-prefix?        SnapshotBufferBackup
+//	validate-buffer node=node units=int           ValidateBufferBackup
+//
+// Inspection of the host tier:
+//
+//	host-duplicates                               HostDuplicates
+//
+// A machine that is no [HostMachine] answers the verbs from lock-host to
+// host-duplicates with "unsupported".
 //
 // Queries:
 //

@@ -56,7 +56,7 @@ func (s *Story) drawNode(n *tree.NodeInfo, top bool) string {
 }
 
 func (s *Story) conserveVerb(*arguments) (string, error) {
-	problems := s.pools.audit(s.inspectAll())
+	problems := s.pools.audit(s.inspectAll(), s.staged)
 	if len(problems) == 0 {
 		return "ok", nil
 	}
@@ -64,5 +64,5 @@ func (s *Story) conserveVerb(*arguments) (string, error) {
 }
 
 func (s *Story) checkVerb(*arguments) (string, error) {
-	return s.run.done(s.m.SanityCheck(nil, nil)), nil
+	return s.run.done(s.sanity()), nil
 }

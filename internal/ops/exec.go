@@ -29,6 +29,10 @@ type Executor struct {
 	// dropped and stored hear of every call that hands back or takes slots.
 	dropped func(*tree.Evicted)
 	stored  func(tree.NodeID, tree.Component, tree.Slots)
+	// hosted and loaded hear of host slots that the tree took, and of device
+	// slots that a load back brought.
+	hosted func(tree.Component, tree.Slots)
+	loaded func(full tree.Slots, aux []tree.Transfer, actions []tree.Action)
 }
 
 // Run runs one call. An unknown verb reads "error: verb"; ParseCall never

@@ -20,6 +20,7 @@ const (
 	nodesHandle
 	receiptHandle
 	inFlightHandle
+	transfersHandle // one transfer or several
 )
 
 // fieldSpec describes one field of a verb.

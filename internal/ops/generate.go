@@ -14,9 +14,15 @@ import (
 // RandomConfig says what kind of stories RandomTest makes up.
 type RandomConfig struct {
 	Options tree.Options
-	// Host turns the host tier on and gives nodes host copies through the
-	// machines' HostDoor.
+	// Host turns the host tier on. On machines that are a HostMachine stories
+	// use it; on others nodes get host copies through their HostDoor.
 	Host bool
+	// WriteBack and Threshold are the write policy of a story with a host tier:
+	// threshold 1 is write-through (as 0 is), 2 selective.
+	WriteBack bool
+	Threshold int
+	// BufferOnly makes the host a staging area: nothing stays there.
+	BufferOnly bool
 	// MaxNodes is the size from which on trees are cut back; 0: 50.
 	MaxNodes int
 }
@@ -30,7 +36,9 @@ type generator struct {
 	names  int     // nodes named so far
 	holds  int     // receipts named so far
 
-	storage bool // storage is on from the start and stays on
+	storage   bool // storage is on from the start and stays on
+	real      bool // the machines have a host tier
+	noWindows bool // and it has no pool for windows
 }
 
 const (
@@ -39,12 +47,14 @@ const (
 	docCount  = 6
 )
 
-func newGenerator(config RandomConfig, seed uint64) *generator {
+func newGenerator(config RandomConfig, seed uint64, machines ...Machine) *generator {
 	if config.MaxNodes == 0 {
 		config.MaxNodes = 50
 	}
 	g := &generator{config: config, rng: rand.New(rand.NewPCG(seed, 0x7265636f7265))}
 	g.storage = config.Options.Events && seed%2 == 0
+	g.real = config.Host && isHostMachine(machines...)
+	g.noWindows = seed%5 == 4
 	for range docCount {
 		g.docs = append(g.docs, g.letters(g.maxPages()))
 	}
@@ -53,6 +63,9 @@ func newGenerator(config RandomConfig, seed uint64) *generator {
 
 // startLines are the first lines of every story of the generator.
 func (g *generator) startLines() []string {
+	if g.real {
+		return []string{g.switchesLine(g.storage), g.poolsLine()}
+	}
 	var w words
 	w.flag("host-tier swa-host-pool write-through-threshold=3", g.config.Host)
 	w.flag("storage", g.storage)

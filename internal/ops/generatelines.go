@@ -38,9 +38,22 @@ func (g *generator) next(s *Story) string {
 	if s.insert != nil && g.chance(60) {
 		return []string{"step", "step", "finish", "abandon", "has-ongoing-insert"}[g.rng.IntN(5)]
 	}
+	if s.insert != nil && g.real && !g.config.BufferOnly && g.chance(60) {
+		// What a controller does between two steps (rule I-11).
+		between := []func(*generator, *Story) string{(*generator).backupLine, (*generator).hostEvictLine, (*generator).hostLockLine, (*generator).lockLine}
+		if line := between[g.rng.IntN(len(between))](g, s); line != "" {
+			return line
+		}
+	}
 	if s.walking() && g.chance(75) {
+		if line := g.pauseLine(s); line != "" && g.chance(80) {
+			return line
+		}
 		during := []func(*generator, *Story) string{(*generator).walkLine, (*generator).walkLine, (*generator).walkLine, (*generator).walkLine,
 			(*generator).lockLine, (*generator).unlockLine, (*generator).releaseLine, (*generator).pinLine, (*generator).sessionLine}
+		if g.real && !g.config.BufferOnly {
+			during = append(during, (*generator).ackLine, (*generator).backupLine, (*generator).hostEvictLine, (*generator).hostLockLine)
+		}
 		if line := during[g.rng.IntN(len(during))](g, s); line != "" {
 			return line
 		}
@@ -50,6 +63,16 @@ func (g *generator) next(s *Story) string {
 			return "reset"
 		}
 		return fmt.Sprintf("evict full n=%d", g.page()*(10+g.rng.IntN(60)))
+	}
+	if s.paused() && g.chance(60) {
+		return g.pauseLine(s)
+	}
+	productions := productions
+	switch {
+	case g.real && g.config.BufferOnly:
+		productions = append(productions[:len(productions):len(productions)], bufferProductions...)
+	case g.real:
+		productions = append(productions[:len(productions):len(productions)], hostProductions...)
 	}
 	total := 0
 	for _, p := range productions {
@@ -105,7 +128,7 @@ func (g *generator) insertLine(s *Story) string {
 	switch {
 	case g.chance(8):
 		w.number("stop-after", 1+g.rng.IntN(2))
-	case g.chance(5):
+	case g.chance(5) || g.real && g.chance(15):
 		w.flag("hold", true)
 	}
 	w.add("as", g.newName())
@@ -198,8 +221,11 @@ func (g *generator) evictLine(s *Story) string {
 	if g.chance(10) {
 		line += fmt.Sprintf(" keep=%d", 1+g.rng.IntN(2))
 	}
-	if g.chance(2) {
+	if g.chance(2) && !g.real {
 		line += " write-back keep=3"
+	}
+	if g.real && g.config.WriteBack && g.chance(15) {
+		line += " no-backup"
 	}
 	return line
 }
@@ -215,7 +241,7 @@ func (g *generator) walkLine(s *Story) string {
 	if g.chance(15) {
 		return "walk-next " + c.String() + " keep"
 	}
-	return "walk-next " + c.String()
+	return "walk-next " + c.String() + g.walkFlags(s)
 }
 
 func (g *generator) sessionLine(s *Story) string {
@@ -234,14 +260,14 @@ func (g *generator) sessionLine(s *Story) string {
 }
 
 func (g *generator) hostLine(s *Story) string {
-	if !g.config.Host {
+	if !g.config.Host || g.real {
 		return ""
 	}
 	node := g.leaf(s)
 	if backed, err := s.m.IsBackedUp(s.nodes[node]); err == nil && backed && g.chance(80) {
 		return "demote " + node
 	}
-	line := "backup " + node
+	line := "host-copy " + node
 	if g.has(tree.SWA) && g.chance(60) {
 		line += " swa"
 	}
@@ -313,7 +339,11 @@ func (g *generator) wrongLine(s *Story) string {
 			return "unlock " + node + ":none:987654321 node=" + node
 		}
 	case 3:
-		return "evict-leaf " + node
+		line := "evict-leaf " + node
+		if g.real && g.config.WriteBack {
+			line += " write-back"
+		}
+		return line
 	case 4:
 		return "demote " + node
 	case 5:
@@ -364,11 +394,15 @@ func (g *generator) rareLine(s *Story) string {
 			return "reset"
 		}
 	case 2:
+		storage := g.storage || g.chance(30)
+		if g.real {
+			return g.switchesLine(storage)
+		}
 		line := "switches"
 		if g.config.Host {
 			line += " host-tier swa-host-pool"
 		}
-		if g.storage || g.chance(30) {
+		if storage {
 			line += " storage"
 		}
 		return line + fmt.Sprintf(" write-through-threshold=%d", 1+g.rng.IntN(4))

@@ -71,7 +71,7 @@ func (e *Executor) nodeState(n *tree.NodeInfo) words {
 		w.add("write-through", formatInt64(n.WriteThroughPending))
 	}
 	if n.LoadBackPending != 0 {
-		w.add("load-back", formatInt64(n.LoadBackPending))
+		w.add("load-back", e.node(tree.NodeID(n.LoadBackPending)))
 	}
 	w.add("hits", formatInt64(n.Hits))
 	if n.Priority != 0 && n.Priority != -1<<63 {

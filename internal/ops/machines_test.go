@@ -25,7 +25,7 @@ func TestStaleHandles(t *testing.T) {
 }
 
 func TestTwins(t *testing.T) {
-	for i, config := range ops.Mixes() {
+	for i, config := range append(ops.Mixes(), ops.HostMixes()...) {
 		t.Run(config.Name(), func(t *testing.T) {
 			ops.TwinTest(t, newCore, config, uint64(i+201), ops.Operations(t, 2000))
 		})
@@ -39,7 +39,7 @@ func TestRegressions(t *testing.T) {
 // TestLogReplays runs a random story on a core that writes its log, and replays
 // the log on a fresh core, which must write the same log.
 func TestLogReplays(t *testing.T) {
-	for i, config := range ops.Mixes() {
+	for i, config := range append(ops.Mixes(), ops.HostMixes()...) {
 		t.Run(config.Name(), func(t *testing.T) {
 			var first, second bytes.Buffer
 			logged := func(o tree.Options) (ops.Machine, error) {

@@ -42,3 +42,21 @@ func Mixes() []RandomConfig {
 	}
 	return out
 }
+
+// HostMixes are the mixes with a host tier under each write policy, and with a
+// host that is a staging area.
+func HostMixes() []RandomConfig {
+	var out []RandomConfig
+	for _, config := range Mixes() {
+		config.Host = true
+		for _, policy := range []RandomConfig{{Threshold: 1}, {Threshold: 2}, {WriteBack: true}} {
+			config.Threshold, config.WriteBack = policy.Threshold, policy.WriteBack
+			out = append(out, config)
+		}
+		if !config.Options.Components.Has(tree.Mamba) { // rule BO-2
+			config.Threshold, config.WriteBack, config.BufferOnly = 1, false, true
+			out = append(out, config)
+		}
+	}
+	return out
+}

@@ -35,6 +35,20 @@ func TestParseAndFormat(t *testing.T) {
 		{"lists", "dfs-weight-order nodes=1,2,2", "dfs-weight-order nodes=1,2,2"},
 		{"no list", "dfs-weight-order nodes=-", "dfs-weight-order nodes=-"},
 		{"in flight", "sanity-check write-through=1:2,3:4 load-back=-", "sanity-check write-through=1:2,3:4"},
+		{"transfer", "commit-backup node=3 aux=mamba::9:3;swa:20,21:-:-;swa:::3,4", "commit-backup node=3 aux=mamba::9:3;swa:20..21:-:-;swa:::3,4"},
+		{"no transfers", "commit-backup node=3 slots=1*2 aux=-", "commit-backup node=3 slots=1,1"},
+		{"load back", "commit-load-back slots=5 node=3 pinned full=full::7:3", "commit-load-back node=3 slots=5 full=full::7:3 pinned"},
+		{"load back of nothing", "commit-load-back node=3 full=full:::-", "commit-load-back node=3"},
+		{"load back of an empty list", "commit-load-back node=3 full=full::-:-", "commit-load-back node=3 full=full::-:-"},
+		{"opaque host slots", "commit-backup node=3 slots=buf2[1..2],buf2[3] aux=swa:buf1[4]:buf3[5]:3", "commit-backup node=3 slots=buf2[1..3] aux=swa:buf1[4]:buf3[5]:3"},
+		{"host lock", "unlock-host node=3 receipt=3:full:0:0:9", "unlock-host node=3 receipt=3:full:0:0:9"},
+		{"write mark", "mark-write-through-pending ack=-7 nodes=3,3", "mark-write-through-pending nodes=3,3 ack=-7"},
+		{"host insert", "insert-host anchor=3 slots=1,2 salt=a tokens=7*2 bigram hashes=" + strings.Repeat("AB", 32), `insert-host anchor=3 tokens=7*2 salt="a" bigram slots=1..2 hashes=` + strings.Repeat("ab", 32)},
+		{"host insert without hashes", "insert-host anchor=3 tokens=7 hashes=-", "insert-host anchor=3 tokens=7 hashes=-"},
+		{"prefetch", "commit-prefetch inserted=0 anchor=1 dropped found=0,2,1 total-len=8 prefix-len=4 aux=mamba::9:-", "commit-prefetch anchor=1 inserted=0 prefix-len=4 total-len=8 dropped aux=mamba::9:- found=0,2,1"},
+		{"prefetch of nothing", "commit-prefetch anchor=1 inserted=2 found=0,0,0 prefix-len=0", "commit-prefetch anchor=1 inserted=2"},
+		{"pause", "finish-state-eviction node=3 component=swa", "finish-state-eviction component=swa node=3"},
+		{"snapshot", "snapshot-buffer with-prefix node=3", "snapshot-buffer node=3 with-prefix"},
 		{"comment", "# nothing", ""},
 		{"blank", " \t", ""},
 		{"line end and tabs", "\tis-root\tnode=1\r\n", "is-root node=1"},
@@ -70,6 +84,10 @@ func TestParseErrorsSayWhere(t *testing.T) {
 		{"buffer 0", "set-device node=1 component=swa slots=buf0[1]", "set-device", "slots", "buf2[10..13]"},
 		{"component", "evict-end component=fool", "evict-end", "component", "full, swa or mamba"},
 		{"receipt", "unlock node=1 receipt=1:none", "unlock", "receipt", "3:none:0"},
+		{"transfer", "commit-backup node=1 aux=swa:1:2", "commit-backup", "aux", "swa:20..23::5,7"},
+		{"transfer component", "commit-backup node=1 aux=kv:1:2:3", "commit-backup", "aux", "full, swa or mamba"},
+		{"digest", "insert-host anchor=1 tokens=1 hashes=00ff", "insert-host", "hashes", "64 hexadecimal digits"},
+		{"digest letter", "insert-host anchor=1 tokens=1 hashes=" + strings.Repeat("g", 64), "insert-host", "hashes", "64 hexadecimal digits"},
 		{"totals", "evict-next component=full totals=0,0", "evict-next", "totals", "three integers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,6 +188,9 @@ func FuzzParseCall(f *testing.F) {
 	for _, line := range []string{
 		`begin-insert tokens=1..4,9*3 extra="a" salt="b" slots=20..27,buf2[10..13] mamba=70 prev=4 swa-evicted=4 swa-branch=12 chunked priority=5 adopted session="s1"`,
 		"unlock node=3 receipt=3:mamba:17:1:2 skip-swa", "sanity-check write-through=1:2,3:4", "dfs-weight-order nodes=1,2",
+		"commit-prefetch anchor=1 inserted=2 prefix-len=4 total-len=8 dropped aux=swa:1:2:3;mamba::9:- found=0,2,1",
+		"commit-load-back node=3 slots=5 full=full::7:3 aux=swa:buf1[4]:buf3[5]:3 pinned",
+		"insert-host anchor=3 tokens=7 hashes=" + strings.Repeat("0a", 32), "unlock-host node=3 receipt=3:full:0:0:9",
 		"evict-next component=full totals=0,0,0", "treecore-log 1 page=4 components=full,swa threshold=3",
 	} {
 		f.Add(line)

@@ -52,7 +52,7 @@ func RandomTest(t *testing.T, newA, newB NewMachine, config RandomConfig, seed u
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGenerator(config, seed)
+	g := newGenerator(config, seed, p.a.m, p.b.m)
 	lines := g.startLines()
 	for _, line := range lines {
 		if problem := p.do(line); problem != "" {
@@ -90,8 +90,11 @@ func RunRegressions(t *testing.T, dir string, newA, newB NewMachine) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(string(text), "\nbackup ") && (!hasDoor(newA) || !hasDoor(newB)) {
+			if strings.Contains(string(text), "\nhost-copy ") && (!hasDoor(newA) || !hasDoor(newB)) {
 				t.Skipf("%s: a machine has no test door for host values", path)
+			}
+			if strings.Contains(string(text), "\nhost-pools") && (!hasHost(newA) || !hasHost(newB)) {
+				t.Skipf("%s: a machine has no host tier", path)
 			}
 			lines := strings.Split(string(text), "\n")
 			for len(lines) > 0 && (lines[0] == "" || lines[0][0] == '#') {
@@ -130,6 +133,7 @@ func (c RandomConfig) Name() string {
 			name += "/" + f.name
 		}
 	}
+	name += c.hostName()
 	if o.Policy.Name != "" {
 		name += "/" + o.Policy.Name
 	}

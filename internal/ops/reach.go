@@ -23,7 +23,7 @@ func ReachTest(t *testing.T, newMachine NewMachine, config RandomConfig, seed ui
 	}
 	s := NewStory(config.Options, m)
 	s.quiet = true
-	g := newGenerator(config, seed)
+	g := newGenerator(config, seed, m)
 	var told []string
 	tell := func(line string) string {
 		told = append(told, line)

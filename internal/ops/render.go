@@ -230,6 +230,11 @@ func (e *Executor) evictStep(s *tree.EvictStep) string {
 	if text := e.evictedText(&s.Evicted); text != "" {
 		w = append(w, text)
 	}
+	if s.Paused != tree.NoNode {
+		w.add("paused", e.node(s.Paused))
+		w.add("for", s.PausedFor.String())
+		w.number("units", s.PausedUnits)
+	}
 	switch {
 	case s.MadeProgress && len(w) == 0:
 		w = append(w, "progress")

@@ -28,8 +28,9 @@ import (
 //	                canonically, or the error of reading it
 //
 // The input of new and run are the lines of a [Story], the expected output its
-// answers. Files whose name ends in _host.txt need a [HostDoor]; on a machine
-// without one they are skipped by name.
+// answers. Files whose name ends in _host.txt need a [HostDoor], those in the
+// directory host a [HostMachine]; on a machine without one they are skipped by
+// name.
 //
 // The flag -rewrite of go test writes the outputs into the files.
 func RunScripts(t *testing.T, dir string, newMachine func(tree.Options) (Machine, error)) {
@@ -46,6 +47,9 @@ func RunScripts(t *testing.T, dir string, newMachine func(tree.Options) (Machine
 		t.Run(name, func(t *testing.T) {
 			if strings.HasSuffix(path, "_host.txt") && !hasDoor(newMachine) {
 				t.Skipf("%s: the machine has no test door for host values", path)
+			}
+			if strings.HasPrefix(name, "host/") && !hasHost(newMachine) {
+				t.Skipf("%s: the machine has no host tier", path)
 			}
 			runScript(t, path, newMachine)
 		})
@@ -70,6 +74,15 @@ func hasDoor(newMachine func(tree.Options) (Machine, error)) bool {
 		return false
 	}
 	_, ok := m.(HostDoor)
+	return ok
+}
+
+func hasHost(newMachine func(tree.Options) (Machine, error)) bool {
+	m, err := newMachine(tree.Options{})
+	if err != nil {
+		return false
+	}
+	_, ok := m.(HostMachine)
 	return ok
 }
 

@@ -37,7 +37,9 @@ import (
 //	  swa-evicted are freed before. What the tree did not take is freed at the
 //	  end and shown as "kept". hold runs the first step only; step, finish and
 //	  abandon go on. stop-after=n ends the insert after n steps.
-//	match KEY explain? as=NAME?     names the result's last device node
+//	match KEY explain? as=NAME? best=NAME?
+//	                                names the result's last device node, and its
+//	                                best node
 //	child NODE n=? as=NAME          names a child, counted from 0
 //	parent NODE as=NAME
 //	names
@@ -46,16 +48,51 @@ import (
 //	release-swa RECEIPT             ReleaseSWALock
 //	release-window RECEIPT component=?
 //	pin NODE as=NAME, unpin NAME
-//	evict COMPONENT n=? write-back? keep=?
-//	  a whole walk; with keep=n the first n leaves returned are not evicted
+//	evict COMPONENT n=? write-back? keep=? no-backup?
+//	  a whole walk; with keep=n the first n leaves returned are not evicted;
+//	  with no-backup pauses are ended without a backup. write-back is set by
+//	  itself once the switch and host-pools are
 //	walk-start COMPONENT n=?        the same, one step a line
-//	walk-next COMPONENT keep?
+//	walk-next COMPONENT keep? no-backup? leave?
 //	walk-end COMPONENT
 //	attach KEY start=? end=? slots=?   attach-swa-window with fresh slots
-//	backup NODE swa? mamba?         gives host copies to the node and its
+//	host-copy NODE swa? mamba?      gives host copies to the node and its
 //	                                ancestors through the test door
 //	set-host NODE component=? slots=?
 //	set-pending NODE ack=?
+//
+// The host tier, on a machine that is a HostMachine. Once host-pools was given,
+// the story executes the backups that inserts and evictions ask for, and shows
+// them. Where host slots are short it evicts exactly what is missing.
+//
+//	host-pools full=? swa=? mamba=? sizes of the host pools; 0 or nothing: no
+//	                                limit
+//	host-fail n=?                   the next n allocations of host slots fail
+//	backup NODE no-lock? fail?      one node: build the spec, take host slots,
+//	                                commit, lock, mark; fail lets the first
+//	                                allocation fail
+//	ack NODE? all?                  delivers the ack of the oldest backup, of
+//	                                that of the node, or of all
+//	load-back NODE fail?            host lock, lock, build, take device slots,
+//	                                commit, lock again
+//	ack-load NODE?                  delivers the ack of a load back
+//	prefetch under=NODE KEY slots=? pages=? swa=? found=? mamba? found-state=?
+//	    hashed? no-lock? fail? as=NAME
+//	  begins a read from storage: KEY are the tokens below the node, in its
+//	  namespace (that of the line below the root). Takes a host lock on the node
+//	  and the slots for all pages of the key, for a window of swa pages, and for
+//	  a state with mamba. pages is how many Full pages come (default all), found
+//	  how many of the window, found-state whether the state does (0 or 1).
+//	  hashed passes the hashes of the pages.
+//	graft READ as=NAME?             ends it: insert-host, commit-prefetch, frees
+//	drop READ                       ends it, keeping nothing
+//	host-insert ...                 prefetch and graft in one; as names the node
+//	lock-host NODE as=NAME          names the receipt
+//	unlock-host RECEIPT node=?
+//	finish-pause COMPONENT no-backup?
+//	  ends a pause that "walk-next COMPONENT leave" left: backs up the one value
+//	  as well as it can, and calls finish-state-eviction
+//
 //	register ID node=? generation=? register-session, by default with the
 //	                                generation that the id has now
 //	draw                            the tree
@@ -73,6 +110,7 @@ type Story struct {
 	receipts map[string]*heldLock
 	pins     map[string]tree.NodeID
 	insert   *request // suspended insert
+	host     hostTier
 	walks    [tree.NumComponents]*storyWalk
 
 	generations map[string]int64
@@ -97,7 +135,7 @@ func NewStory(o tree.Options, m Machine) *Story {
 		receipts: map[string]*heldLock{}, pins: map[string]tree.NodeID{}, generations: map[string]int64{},
 	}
 	s.pools.swa = o.Components.Has(tree.SWA)
-	s.run = Executor{Machine: m, nameNode: s.label, showSlots: showSlots, dropped: s.pools.dropped, stored: s.stored}
+	s.run = Executor{Machine: m, nameNode: s.label, showSlots: showSlots, dropped: s.pools.dropped, stored: s.stored, hosted: s.hosted, loaded: s.loaded}
 	return s
 }
 
@@ -209,7 +247,7 @@ func (s *Story) do(verb string, fields []rawField) (string, error) {
 // disturbs reports whether a raw verb is out of order during walks or inserts.
 func disturbs(verb string) bool {
 	switch verb {
-	case "begin-insert", "demote", "evict-leaf", "evict-excess-path-states", "attach-swa-window", "set-device", "switches":
+	case "begin-insert", "insert-host", "commit-prefetch", "commit-load-back", "drop-subtree", "demote", "evict-leaf", "evict-excess-path-states", "attach-swa-window", "set-device", "switches":
 		return true
 	}
 	return false
@@ -223,9 +261,12 @@ func (s *Story) note(c *Call) {
 		s.insert = nil
 		s.walks = [tree.NumComponents]*storyWalk{}
 		s.generations = map[string]int64{}
+		s.forgetHost()
 		if s.quiet {
 			s.receipts, s.pins = map[string]*heldLock{}, map[string]tree.NodeID{}
 		}
+	case "switches":
+		s.host.switches = c.Switches
 	case "open-session", "ensure-session":
 		s.generations[c.ID] = s.m.EnsureSession(c.ID)
 	}
@@ -259,6 +300,7 @@ func (s *Story) endWalk(c tree.Component) {
 		return
 	}
 	s.walks[c] = nil
+	s.host.paused[c] = tree.NoNode
 	if err := s.m.EvictEnd(c); err != nil {
 		s.pools.problem("ending the walk of %s: %v", c, err)
 	}
@@ -270,10 +312,10 @@ func (s *Story) takeProblems() []string {
 	if s.quiet {
 		return problems
 	}
-	if err := s.m.SanityCheck(nil, nil); err != nil {
-		problems = append(problems, strings.ReplaceAll(err.Error(), "\n", "; "))
+	if err := s.sanity(); err != nil {
+		problems = append(problems, s.run.fault(err))
 	}
-	return append(problems, s.pools.audit(s.inspectAll())...)
+	return append(problems, s.pools.audit(s.inspectAll(), s.staged)...)
 }
 
 // inspectAll reads all nodes. The list is the story's own until the next call.
@@ -392,6 +434,20 @@ func (s *Story) substituteValue(kind handleKind, value string) (string, error) {
 			parts[i] = prefix + formatNode(id)
 		}
 		return strings.Join(parts, ","), nil
+	case transfersHandle:
+		if value == "-" {
+			return value, nil
+		}
+		items := strings.Split(value, ";")
+		for i, item := range items {
+			at := strings.LastIndex(item, ":")
+			nodes, err := s.substituteValue(nodesHandle, item[at+1:])
+			if err != nil {
+				return "", err
+			}
+			items[i] = item[:at+1] + nodes
+		}
+		return strings.Join(items, ";"), nil
 	case receiptHandle:
 		if strings.Contains(value, ":") {
 			anchor, rest, _ := strings.Cut(value, ":")

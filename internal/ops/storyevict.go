@@ -36,9 +36,10 @@ func (s *Story) evictVerb(a *arguments) (string, error) {
 		return s.run.fault(err), nil
 	}
 	w := &storyWalk{}
+	how := s.manner(a)
 	var lines []string
 	for range evictSteps {
-		text, more := s.walkStep(c, w, keep > 0, a.has("write-back"))
+		text, more := s.walkStep(c, w, keep > 0, how)
 		if strings.HasPrefix(text, "leaf=") {
 			keep--
 		}
@@ -59,8 +60,22 @@ func (s *Story) evictVerb(a *arguments) (string, error) {
 	return "\n  " + strings.Join(lines, "\n  "), nil
 }
 
+// manner is how the steps of a walk are carried out.
+type manner struct {
+	writeBack bool
+	noBackup  bool // pauses are ended without a backup
+	leave     bool // pauses are not ended
+}
+
+func (s *Story) manner(a *arguments) manner {
+	return manner{
+		writeBack: a.has("write-back") || s.host.on && s.host.switches.WriteBack,
+		noBackup:  a.has("no-backup"), leave: a.has("leave"),
+	}
+}
+
 // walkStep makes one step of a walk and evicts the leaf that it returned.
-func (s *Story) walkStep(c tree.Component, w *storyWalk, keep, writeBack bool) (text string, more bool) {
+func (s *Story) walkStep(c tree.Component, w *storyWalk, keep bool, how manner) (text string, more bool) {
 	step, err := s.m.EvictNext(c, w.totals)
 	if err != nil {
 		return s.run.fault(err), false
@@ -68,15 +83,27 @@ func (s *Story) walkStep(c tree.Component, w *storyWalk, keep, writeBack bool) (
 	text = s.run.evictStep(&step)
 	w.totals.Add(step.Freed)
 	w.done = step.Node == tree.NoNode && !step.MadeProgress
+	if step.Paused != tree.NoNode {
+		s.host.paused[c] = step.Paused
+		if how.leave {
+			return text, true
+		}
+		end, more := s.finishPause(c, step.Paused, !how.noBackup, &w.totals)
+		return text + " -> " + end, more
+	}
 	if step.Node == tree.NoNode || keep {
 		return text, step.MadeProgress
 	}
-	r, err := s.m.EvictLeaf(step.Node, writeBack)
+	r, err := s.m.EvictLeaf(step.Node, how.writeBack)
 	if err != nil {
 		return text + " -> " + s.run.fault(err), true
 	}
 	w.totals.Add(r.Freed)
-	return text + " -> " + s.run.evictLeaf(&r), true
+	text += " -> " + s.run.evictLeaf(&r)
+	if r.Backup != nil {
+		text += s.writeBackLeaf(r.Backup, &w.totals)
+	}
+	return text, true
 }
 
 func (s *Story) walkStartVerb(a *arguments) (string, error) {
@@ -110,7 +137,7 @@ func (s *Story) walkNextVerb(a *arguments) (string, error) {
 		s.endWalk(c)
 		return "ended", nil
 	}
-	text, _ := s.walkStep(c, w, a.has("keep"), false)
+	text, _ := s.walkStep(c, w, a.has("keep"), s.manner(a))
 	return text, nil
 }
 
@@ -119,7 +146,7 @@ func (s *Story) walkEndVerb(a *arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.walks[c] = nil
+	s.walks[c], s.host.paused[c] = nil, tree.NoNode
 	return s.run.done(s.m.EvictEnd(c)), nil
 }
 

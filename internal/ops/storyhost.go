@@ -3,156 +3,159 @@
 
 package ops
 
-import "github.com/treecore/treecore/tree"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// HostDoor is what a machine may offer to tests: host copies appear without
-// transfers. Like any host value they come with the list and set memberships
-// that the rules ask for.
-type HostDoor interface {
-	// SetHostValue gives the component of the node its host value; a node that
-	// has one is an error.
-	SetHostValue(id tree.NodeID, c tree.Component, slots tree.Slots) error
-	// SetPending marks the node as being written through under this ack id;
-	// 0 clears the mark.
-	SetPending(id tree.NodeID, ack int64) error
+	"github.com/treecore/treecore/tree"
+)
+
+// hostTier is a story's controller of the host tier: what is in flight, and
+// how large the host pools are.
+type hostTier struct {
+	on       bool                    // backup actions are executed
+	limit    [tree.NumComponents]int // slots of each pool; 0: no limit
+	fails    int                     // so many allocations fail from now on
+	switches tree.Switches
+
+	acks    int64 // ack numbers given out
+	writes  []*hostWrite
+	loads   []*hostLoad
+	fetches map[string]*hostFetch
+	paused  [tree.NumComponents]tree.NodeID // nodes that wait for the end of their eviction
+
+	notes []string // what making room did, not shown yet
 }
 
-const noDoor = "this machine has no test door for host values"
+// hostWrite is a backup whose ack is not in.
+type hostWrite struct {
+	ack     int64
+	target  tree.NodeID
+	publish []tree.NodeID
+	locked  bool
+	receipt tree.Receipt
+}
 
-// attachVerb gives back an SWA window with fresh slots, whose Full partners
-// are those that the tree holds.
-func (s *Story) attachVerb(a *arguments) (string, error) {
-	k, err := s.key(a)
-	if err != nil {
-		return "", err
+const noHostMachine = "unsupported: this machine has no host tier"
+
+// host returns the machine's host tier; the text is the answer without one.
+func (s *Story) hostMachine() (HostMachine, string) {
+	m, ok := s.m.(HostMachine)
+	if !ok {
+		return nil, noHostMachine
 	}
-	start, err := required(a, "start", parseInt)
-	if err != nil {
-		return "", err
-	}
-	end, err := required(a, "end", parseInt)
-	if err != nil {
-		return "", err
-	}
-	var numbers []uint32
-	if a.has("slots") {
-		slots, err := argument(a, "slots", parseSlots, nil)
+	return m, ""
+}
+
+// hostPoolsVerb sets the sizes of the host pools. From then on the story
+// executes backup actions.
+func (s *Story) hostPoolsVerb(a *arguments) (string, error) {
+	var limit [tree.NumComponents]int
+	for c := range limit {
+		n, err := argument(a, tree.Component(c).String(), parseInt, 0)
 		if err != nil {
 			return "", err
 		}
-		if numbers, err = numbersOf(slots, 0); err != nil {
-			return "", &ParseError{Verb: a.verb, Field: "slots", Problem: err.Error()}
-		}
-	} else {
-		numbers = s.pools.swas.alloc(min(max(end-start, 0), MaxListLen))
-		for _, n := range numbers {
-			s.pools.swas.release(n)
-		}
+		limit[c] = max(n, 0)
 	}
-	full := s.treeSlots(k, max(end, 0))
-	actions, err := s.m.AttachSWAWindow(k, start, end, slotsFrom(numbers, swaBase))
-	if err != nil {
-		return s.run.fault(err), nil
-	}
-	partners := s.pools.numbers(full, 0)
-	for i, n := range numbers {
-		s.pools.swas.take(n)
-		if at := start + i; at >= 0 && at < len(partners) {
-			s.pools.setTwin(partners[at], n)
-		}
-	}
-	return s.run.actions(actions), nil
-}
-
-func (s *Story) backupVerb(a *arguments) (string, error) {
-	node, err := required(a, "node", s.resolve)
-	if err != nil {
-		return "", err
-	}
-	door, ok := s.m.(HostDoor)
-	if !ok {
-		return noDoor, nil
-	}
-	var path []tree.NodeInfo
-	for id := node; id != tree.NoNode; {
-		info, err := s.m.Inspect(id)
-		if err != nil {
-			return s.run.fault(err), nil
-		}
-		if info.Parent != tree.NoNode {
-			path = append(path, info)
-		}
-		id = info.Parent
-	}
-	for i := len(path) - 1; i >= 0; i-- {
-		if text := s.copyToHost(door, &path[i], tree.Full); text != "" {
-			return text, nil
-		}
-	}
-	for _, c := range []tree.Component{tree.SWA, tree.Mamba} {
-		if a.has(c.String()) && len(path) > 0 {
-			if text := s.copyToHost(door, &path[0], c); text != "" {
-				return text, nil
-			}
-		}
-	}
+	s.host.limit, s.host.on = limit, true
 	return "ok", nil
 }
 
-// copyToHost gives one value a host copy if it has none; the text is an error.
-func (s *Story) copyToHost(door HostDoor, n *tree.NodeInfo, c tree.Component) string {
-	v := &n.Components[c]
-	if v.Host != nil || v.Device == nil {
-		return ""
+func (s *Story) hostFailVerb(a *arguments) (string, error) {
+	n, err := required(a, "n", parseInt)
+	if err != nil {
+		return "", err
 	}
-	slots := s.pools.host[c].alloc(v.Device.Len())
-	if err := door.SetHostValue(n.ID, c, slotsFrom(slots, 0)); err != nil {
-		for _, h := range slots {
-			s.pools.host[c].release(h)
-		}
-		return s.run.fault(err)
-	}
-	return ""
+	s.host.fails = max(n, 0)
+	return "ok", nil
 }
 
-func (s *Story) setHostVerb(a *arguments) (string, error) {
-	node, err := required(a, "node", s.resolve)
-	if err != nil {
-		return "", err
+// hostAlloc takes n host slots, evicting exactly what is short (rule BK-13).
+func (s *Story) hostAlloc(m HostMachine, c tree.Component, n int) ([]uint32, bool) {
+	h, p := &s.host, &s.pools.host[c]
+	if h.fails > 0 {
+		h.fails--
+		return nil, false
 	}
-	c, err := argument(a, "component", parseComponent, tree.Full)
-	if err != nil {
-		return "", err
+	if h.limit[c] > 0 && p.count+n > h.limit[c] {
+		short := p.count + n - h.limit[c]
+		v, err := m.EvictHost(c, short)
+		h.notes = append(h.notes, fmt.Sprintf("room for %d %s: %s", short, c, s.run.evicted(v, err)))
+		if p.count+n > h.limit[c] {
+			return nil, false
+		}
 	}
-	slots, err := required(a, "slots", parseSlots)
-	if err != nil {
-		return "", err
+	return p.alloc(n), true
+}
+
+func (s *Story) hostRelease(c tree.Component, slots []uint32) {
+	for _, h := range slots {
+		if !s.pools.host[c].release(h) {
+			s.pools.problem("%s host slot %d was given back and is not in use", c, h)
+		}
 	}
-	door, ok := s.m.(HostDoor)
-	if !ok {
-		return noDoor, nil
+}
+
+// withNotes puts what making room did in front of an answer.
+func (s *Story) withNotes(text string) string {
+	notes := s.takeNotes()
+	if len(notes) == 0 {
+		return text
 	}
-	if err := door.SetHostValue(node, c, slots); err != nil {
-		return s.run.fault(err), nil
-	}
+	return "\n  " + strings.Join(append(notes, text), "\n  ")
+}
+
+func (s *Story) takeNotes() []string {
+	notes := s.host.notes
+	s.host.notes = nil
+	return notes
+}
+
+// hosted notes that a raw call gave host slots to the tree.
+func (s *Story) hosted(c tree.Component, slots tree.Slots) {
 	for _, h := range s.pools.numbers(slots, 0) {
 		s.pools.host[c].take(h)
 	}
-	return "ok", nil
 }
 
-func (s *Story) setPendingVerb(a *arguments) (string, error) {
-	node, err := required(a, "node", s.resolve)
-	if err != nil {
-		return "", err
+// inFlight lists what the sanity check wants to know: backups that hold a lock,
+// and load backs.
+func (s *Story) inFlight() (writes, loads []tree.InFlight) {
+	for _, w := range s.host.writes {
+		if w.locked {
+			writes = append(writes, tree.InFlight{ID: w.ack, Node: w.target})
+		}
 	}
-	ack, err := required(a, "ack", parseInt64)
-	if err != nil {
-		return "", err
+	for _, l := range s.host.loads {
+		loads = append(loads, tree.InFlight{ID: int64(l.best), Node: l.best})
 	}
-	door, ok := s.m.(HostDoor)
-	if !ok {
-		return noDoor, nil
+	return writes, loads
+}
+
+func (s *Story) sanity() error { return s.m.SanityCheck(s.inFlight()) }
+
+// relocate keeps the books of backups in step with splits (rule ND-18).
+func (s *Story) relocate(actions []tree.Action) {
+	for _, a := range actions {
+		r, ok := a.(tree.ReplaceWriteThroughOnNodeSplit)
+		if !ok {
+			continue
+		}
+		for _, w := range s.host.writes {
+			if w.ack != r.Ack {
+				continue
+			}
+			if at := slices.Index(w.publish, r.Old); at >= 0 {
+				w.publish = slices.Replace(w.publish, at, at+1, r.New, r.Child)
+			}
+		}
 	}
-	return s.run.done(door.SetPending(node, ack)), nil
+}
+
+// forgetHost ends everything in flight, as a reset does (rule CT-3).
+func (s *Story) forgetHost() {
+	h := &s.host
+	*h = hostTier{on: h.on, limit: h.limit, switches: h.switches, acks: h.acks}
 }

@@ -285,6 +285,15 @@ func (s *Story) execute(actions []tree.Action) {
 			s.storeSWA(a.Node, a.Full)
 		case tree.RecoverSWAWithLockedFull:
 			s.recover(a)
+		case tree.RebuildFullToSWAMapping:
+			l.rebuildMapping(a)
+		case tree.ReplaceWriteThroughOnNodeSplit:
+			s.relocate([]tree.Action{a})
+		case tree.BackupKV:
+			lines := s.runBackupAction(&a)
+			if s.insert != nil {
+				s.insert.lines = append(s.insert.lines, lines...)
+			}
 		case tree.MambaEvictExcessPathStates:
 			v, err := s.m.EvictExcessPathStates(a.Tail)
 			if text := s.run.evicted(v, err); s.insert != nil {

@@ -125,3 +125,37 @@ func (s *Story) unpinVerb(a *arguments) (string, error) {
 	delete(s.pins, name)
 	return s.run.done(s.m.UnpinFull(node)), nil
 }
+
+func (s *Story) lockHostVerb(a *arguments) (string, error) {
+	node, err := required(a, "node", s.resolve)
+	if err != nil {
+		return "", err
+	}
+	m, text := s.hostMachine()
+	if m == nil {
+		return text, nil
+	}
+	r, err := m.LockHost(node)
+	if err != nil {
+		return s.run.fault(err), nil
+	}
+	if as, ok := a.text("as"); ok {
+		s.receipts[as] = &heldLock{node: node, receipt: r}
+	}
+	return s.run.hostReceipt(r), nil
+}
+
+func (s *Story) unlockHostVerb(a *arguments) (string, error) {
+	h, node, err := s.release(a)
+	if err != nil {
+		return "", err
+	}
+	m, text := s.hostMachine()
+	if m == nil {
+		return text, nil
+	}
+	if err = m.UnlockHost(node, h.receipt); err == nil || is[*tree.NodeAccessError](err) && node == h.node {
+		s.given(a)
+	}
+	return s.releaseText(h, node, err), nil
+}

@@ -105,12 +105,14 @@ var storyVerbs []storyVerb
 
 func init() {
 	const insertValues = "extra salt slots prev from mamba swa-evicted swa-branch priority session stop-after as"
+	const fetchValues = "tokens extra salt slots pages swa found found-state as"
+	const fetchFlags = "bigram mamba hashed no-lock fail"
 	storyVerbs = []storyVerb{
 		{"insert", "tokens", insertValues, "bigram chunked adopted no-state token-slots hold", alone, (*Story).insertVerb},
 		{"step", "", "", "", duringInsert, (*Story).stepVerb},
 		{"finish", "", "as", "", duringInsert, (*Story).finishVerb},
 		{"abandon", "", "", "", duringInsert, (*Story).abandonVerb},
-		{"match", "tokens", "extra salt as", "bigram explain", alone, (*Story).matchVerb},
+		{"match", "tokens", "extra salt as best", "bigram explain", alone, (*Story).matchVerb},
 		{"child", "node", "n as", "", duringInsert, (*Story).childVerb},
 		{"parent", "node", "as", "", duringInsert, (*Story).parentVerb},
 		{"names", "", "", "", duringInsert, (*Story).namesVerb},
@@ -120,14 +122,27 @@ func init() {
 		{"release-window", "receipt", "node component", "", duringInsert, (*Story).releaseWindowVerb},
 		{"pin", "node", "as", "", duringInsert, (*Story).pinVerb},
 		{"unpin", "pin", "", "", duringInsert, (*Story).unpinVerb},
-		{"evict", "component", "n keep", "write-back", duringWalk, (*Story).evictVerb},
+		{"evict", "component", "n keep", "write-back no-backup", duringWalk, (*Story).evictVerb},
 		{"walk-start", "component", "n", "", duringWalk, (*Story).walkStartVerb},
-		{"walk-next", "component", "", "keep", duringWalk, (*Story).walkNextVerb},
+		{"walk-next", "component", "", "keep no-backup leave", duringWalk, (*Story).walkNextVerb},
 		{"walk-end", "component", "", "", duringWalk, (*Story).walkEndVerb},
 		{"attach", "tokens", "extra salt start end slots", "bigram", alone, (*Story).attachVerb},
-		{"backup", "node", "", "swa mamba", alone, (*Story).backupVerb},
+		{"host-copy", "node", "", "swa mamba", alone, (*Story).hostCopyVerb},
 		{"set-host", "node", "component slots", "", alone, (*Story).setHostVerb},
 		{"set-pending", "node", "ack", "", alone, (*Story).setPendingVerb},
+		{"host-pools", "", "full swa mamba", "", duringInsert, (*Story).hostPoolsVerb},
+		{"host-fail", "n", "", "", duringInsert, (*Story).hostFailVerb},
+		{"backup", "node", "", "no-lock fail", duringInsert, (*Story).backupVerb},
+		{"ack", "node", "", "all", duringWalk, (*Story).ackVerb},
+		{"load-back", "node", "", "fail", alone, (*Story).loadBackVerb},
+		{"ack-load", "node", "", "", duringWalk, (*Story).ackLoadVerb},
+		{"prefetch", "under", fetchValues, fetchFlags, duringWalk, (*Story).prefetchVerb},
+		{"graft", "read", "as", "", alone, (*Story).graftVerb},
+		{"drop", "read", "", "", duringWalk, (*Story).dropVerb},
+		{"host-insert", "under", fetchValues, fetchFlags, alone, (*Story).hostInsertVerb},
+		{"lock-host", "node", "as", "", duringInsert, (*Story).lockHostVerb},
+		{"unlock-host", "receipt", "node", "", duringInsert, (*Story).unlockHostVerb},
+		{"finish-pause", "component", "", "no-backup", duringWalk, (*Story).finishPauseVerb},
 		{"register", "id", "node generation", "", duringWalk, (*Story).registerVerb},
 		{"draw", "", "", "", duringInsert, (*Story).drawVerb},
 		{"order", "", "", "", alone, (*Story).orderVerb},
@@ -164,6 +179,10 @@ func (s *Story) matchVerb(a *arguments) (string, error) {
 	if as, ok := a.text("as"); ok {
 		s.name(as, r.LastDeviceNode)
 	}
+	if best, ok := a.text("best"); ok {
+		s.name(best, r.BestNode)
+	}
+	s.relocate(r.Actions)
 	text := s.run.match(&r)
 	if a.has("explain") {
 		text += "\n" + explanationText(&r.Explanation)

@@ -17,7 +17,7 @@ func TwinTest(t *testing.T, newMachine NewMachine, config RandomConfig, seed uin
 	for _, s := range []*Story{p.a, p.b} {
 		s.run.nameNode, s.run.showSlots = nil, nil
 	}
-	g := newGenerator(config, seed)
+	g := newGenerator(config, seed, p.a.m, p.b.m)
 	lines := g.startLines()
 	for i := 0; i < operations; i++ {
 		var line string

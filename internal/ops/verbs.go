@@ -4,13 +4,14 @@
 package ops
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/treecore/treecore/tree"
 )
 
 // verbSpec is one verb: its fields in written order and how to run it. To add a
-// verb, add a row to verbTable and to the tables of the package comment.
+// verb, add a row to makeVerbs and to the tables of the package comment.
 type verbSpec struct {
 	name   string
 	fields []fieldSpec
@@ -57,7 +58,11 @@ func findVerb(name string) *verbSpec {
 
 var verbTable []verbSpec
 
-func init() { verbTable = makeVerbs() }
+func init() {
+	device, host := makeVerbs(), makeHostVerbs()
+	at := slices.IndexFunc(device, func(v verbSpec) bool { return v.name == "flatten-full" })
+	verbTable = slices.Insert(device, at, host...)
+}
 
 func list(f ...fieldSpec) []fieldSpec { return f }
 

@@ -73,15 +73,15 @@ func (o *Oracle) dropHost(n *node, c tree.Component, countUnits bool, out *dropp
 	}
 }
 
-// dropAll drops everything of one component on a node.
+// dropAll drops everything of one component on a node that goes from the device.
+// What is freed counts on the device only (rules EV-2, EV-6): a device walk must
+// not end because host slots came back.
 func (o *Oracle) dropAll(n *node, c tree.Component, out *dropped) {
-	onDevice := n.device[c] != nil
-	hostOnly := !onDevice && n.host[c] != nil
-	if onDevice {
+	if n.device[c] != nil {
 		o.dropDevice(n, c, out)
 	}
 	if n.host[c] != nil {
-		o.dropHost(n, c, hostOnly, out)
+		o.dropHost(n, c, false, out)
 	}
 }
 
