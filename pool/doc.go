@@ -14,6 +14,13 @@
 //	Dual    a Full pool and a sliding-window pool, and the map between them
 //	States  recurrent states, one slot each, with groups of reserved ones
 //
+//	Host    slots of host memory, by whole pages; a HostGroup knows them by name
+//
 // Slot 0 of a device pool is a dummy target for padding; it is never handed out.
-// Pools are not safe for concurrent use.
+// Device pools are not safe for concurrent use, host pools are.
+//
+// Memory is what slots stand for: real bytes. An Engine copies them between
+// device and host on goroutines of its own; what it has done is learned only
+// when its user asks, and in the order in which it was started, so that nothing
+// that decides depends on the goroutines' timing.
 package pool

@@ -16,7 +16,8 @@ import (
 type Paged struct {
 	name  string
 	page  int
-	free  bitmap // free pages, by page number less 1
+	first int    // slot at which the first page begins: page on the device, 0 on the host
+	free  bitmap // free pages, by their order
 	next  int    // where the search for free pages goes on
 	group group
 }
@@ -25,7 +26,7 @@ type Paged struct {
 // that does not fill a page is not used. The name appears in errors. A page
 // below 1, or a size below 0 or beyond 32 bits, is an *ArgumentError.
 func NewPaged(name string, size, page int) (*Paged, error) {
-	p := &Paged{name: name, page: page}
+	p := &Paged{name: name, page: page, first: page}
 	if page < 1 || page > maxSlots {
 		return nil, &ArgumentError{Op: "NewPaged", Field: "page", Problem: fmt.Sprintf("%d slots: a page has 1 slot or more", page)}
 	}
@@ -130,18 +131,18 @@ func (p *Paged) take(dst tree.Slots, pages, near int) tree.Slots {
 
 // run returns the slots of the pages with indices lo .. hi-1.
 func (p *Paged) run(lo, hi int) tree.Run {
-	return tree.Run{First: tree.Slot((lo + 1) * p.page), Length: uint32((hi - lo) * p.page)}
+	return tree.Run{First: tree.Slot(p.first + lo*p.page), Length: uint32((hi - lo) * p.page)}
 }
 
 // index returns the indices lo .. hi-1 of the pages that a run touches. The run
 // must lie in the pool.
 func (p *Paged) index(r tree.Run) (lo, hi int) {
-	return int(r.First)/p.page - 1, (int(r.First) + int(r.Length) - 1) / p.page
+	return (int(r.First) - p.first) / p.page, (int(r.First)+int(r.Length)-1-p.first)/p.page + 1
 }
 
 // inside reports whether all slots of a run are slots of this pool.
 func (p *Paged) inside(r tree.Run) bool {
-	return r.Buffer == 0 && int(r.First) >= p.page && int(r.First)+int(r.Length) <= p.page+p.Size()
+	return r.Buffer == 0 && int(r.First) >= p.first && int(r.First)+int(r.Length) <= p.first+p.Size()
 }
 
 // Free takes back the pages that the list touches, each once whatever number of
@@ -265,14 +266,14 @@ func (p *Paged) refuse(list tree.Slots) error {
 		}
 		e.Slots = e.Slots.AppendRun(r)
 	}
-	outside := fmt.Sprintf("not of this pool, which has %d to %d", p.page, p.page+p.Size()-1)
+	outside := fmt.Sprintf("not of this pool, which has %d to %d", p.first, p.first+p.Size()-1)
 	for _, r := range list {
 		if r.Buffer != 0 {
 			add("opaque: a pool frees numbered slots only", r)
 			continue
 		}
 		first, end := int(r.First), int(r.First)+int(r.Length)
-		lo, hi := min(max(first, p.page), end), max(min(end, p.page+p.Size()), first)
+		lo, hi := min(max(first, p.first), end), max(min(end, p.first+p.Size()), first)
 		add(outside, tree.Run{First: r.First, Length: uint32(lo - first)})
 		for i := lo; i < hi; i++ {
 			one := tree.Run{First: tree.Slot(i), Length: 1}
