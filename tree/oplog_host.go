@@ -140,3 +140,11 @@ func (l *opLog) validateBuffer(id NodeID, units int) {
 	l.int("units", units)
 	l.end()
 }
+
+func (l *opLog) undoBackup(id NodeID, components ComponentSet, ack int64) {
+	l.verb("undo-backup")
+	l.int("node", int(id))
+	l.word("components", components.String())
+	l.int("ack", int(ack))
+	l.end()
+}
