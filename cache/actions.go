@@ -55,28 +55,50 @@ func (c *Cache) execute(action tree.Action) error {
 		c.stats.PathStatesDropped += int64(e.Freed[tree.Mamba])
 		return errors.Join(c.release(&e), err)
 	case tree.ReplaceWriteThroughOnNodeSplit:
-		return nil // of a write that this cache has not started
+		if c.host != nil {
+			c.host.relocate(a)
+		}
+		return nil
 	case tree.BackupKV:
-		return &UnsupportedError{Action: "BackupKV"}
+		if c.host == nil {
+			return &UnsupportedError{Action: "BackupKV"}
+		}
+		return c.backUpNodes(a.Nodes)
 	case tree.FreeComponentHostSlot:
-		return &UnsupportedError{Action: "FreeComponentHostSlot"}
+		if c.host == nil || a.Component >= tree.NumComponents || c.host.pools[a.Component] == nil {
+			return &UnsupportedError{Action: "FreeComponentHostSlot"}
+		}
+		list := &c.host.released[a.Component]
+		*list = list.Append(a.Slots)
+		return nil
 	default:
 		return &UnsupportedError{Action: "an unknown action"}
 	}
 }
 
 // insert hands a request's slots to the tree and executes what it asks for; the
-// insert is ended whatever happens (rule CT-6). Without a host tier its actions
-// fail only if the books are wrong.
-func (c *Cache) insert(p tree.InsertParams) (*tree.InsertResult, error) {
+// insert is ended whatever happens (rule CT-6). A backup that could not even be
+// tried is no reason to leave it half done, since the slots that it has settled
+// are not the request's any more: the insert goes on to its end, and then late is
+// the *BackupError. Other actions fail only if the books are wrong.
+func (c *Cache) insert(p tree.InsertParams) (result *tree.InsertResult, late, err error) {
 	c.stats.Inserts++
 	step, err := c.tree.BeginInsert(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.epoch++
 	for {
-		if err = c.apply(step.Actions); err != nil || step.Result != nil {
+		for _, a := range step.Actions {
+			if err = c.execute(a); err == nil {
+				continue
+			}
+			if !isUsable(err) {
+				break
+			}
+			late, err = errors.Join(late, err), nil
+		}
+		if err != nil || step.Result != nil {
 			break
 		}
 		if step, err = c.tree.ResumeInsert(); err != nil {
@@ -84,7 +106,7 @@ func (c *Cache) insert(p tree.InsertParams) (*tree.InsertResult, error) {
 		}
 	}
 	err = errors.Join(err, c.apply(c.tree.EndInsert()))
-	return step.Result, err
+	return step.Result, late, err
 }
 
 // release frees what an eviction returned, before the next call to anything
@@ -96,6 +118,9 @@ func (c *Cache) release(e *tree.Evicted) error {
 		if s := e.Frees.Device[id]; len(s) > 0 {
 			err = errors.Join(err, c.freeComponent(id, s))
 		}
+	}
+	if c.host != nil {
+		return errors.Join(err, c.host.freeHost(&e.Frees.Host))
 	}
 	for _, s := range e.Frees.Host {
 		if len(s) > 0 {

@@ -4,6 +4,8 @@
 package cache
 
 import (
+	"errors"
+
 	"github.com/treecore/treecore/pool"
 	"github.com/treecore/treecore/tree"
 )
@@ -39,11 +41,16 @@ func (c *Cache) match(op string, r *Request) error {
 	return nil
 }
 
-// Admit starts a request: it locks what the match found and, with Mamba, takes
-// the states that the request runs on. The match is repeated if it is missing
-// or if something has changed since. On a *pool.ExhaustedError nothing is left
-// over and the request waits on.
-func (c *Cache) Admit(r *Request) error {
+// Admit starts a request: it loads back what the match found on the host, locks
+// what is reused and, with Mamba, takes the states that the request runs on. The
+// match is repeated if it is missing or if something has changed since. On a
+// *pool.ExhaustedError nothing is left over and the request waits on; what was
+// loaded back stays cached.
+func (c *Cache) Admit(r *Request) error { return c.AdmitWithin(r, NoQuota) }
+
+// AdmitWithin is Admit with a quota for the load back: the most Full tokens that
+// it may take of the device beyond those that its own lock keeps from eviction.
+func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	const op = "Admit"
 	if err := c.guard(op, r, Waiting, "a request is admitted once"); err != nil {
 		return err
@@ -52,6 +59,9 @@ func (c *Cache) Admit(r *Request) error {
 		if err := c.match(op, r); err != nil {
 			return err
 		}
+	}
+	if err := c.fetch(op, r, quota); err != nil {
+		return err
 	}
 	if err := c.lock(r, r.match.LastDeviceNode, 0); err != nil {
 		return c.fail(op, err)
@@ -70,8 +80,13 @@ func (c *Cache) Admit(r *Request) error {
 	}
 	if c.mamba {
 		if err := c.takeStates(r); err != nil {
-			if unlock := c.unlock(r); unlock != nil {
-				return c.fail(op, unlock)
+			undo := c.unlock(r)
+			if s := r.checkpoint.state; s != 0 { // of a load back
+				r.checkpoint.state = 0
+				undo = errors.Join(undo, c.states.FreeOne(s))
+			}
+			if undo != nil {
+				return c.fail(op, undo)
 			}
 			if !momentary(err) {
 				return c.fail(op, err)
@@ -83,11 +98,45 @@ func (c *Cache) Admit(r *Request) error {
 	c.running++
 	r.prefix, r.protected = r.match.DeviceSlots.Clone(), r.match.DeviceLen
 	r.committed = r.protected
+	if c.host != nil {
+		r.waits = c.host.lastSeq
+		c.stats.ReusedFromHost += int64(r.FromHost())
+	}
 	if !c.opts.NoBranching {
 		r.swaBranch, r.mambaBranch = r.match.SWABranchingLen, r.match.MambaBranchingLen
 		c.stats.seen(r.swaBranch, r.mambaBranch)
 	}
 	c.stats.ReusedTokens += int64(r.protected)
+	return nil
+}
+
+// fetch loads back what the match of a waiting request found on the host. The
+// match is then repeated, as it is when what was evicted for a load back that
+// was given up has made it wrong.
+func (c *Cache) fetch(op string, r *Request, quota int) error {
+	m := &r.match
+	if c.host == nil || m.HostHitLen == 0 && m.SWAHostHitLen == 0 && m.MambaHostHitLen == 0 {
+		return nil
+	}
+	before := m.DeviceLen
+	done, err := c.loadBack(r, quota)
+	if err != nil {
+		return c.fail(op, err)
+	}
+	if r.epoch == c.epoch {
+		return nil
+	}
+	if err := c.match(op, r); err != nil {
+		return err
+	}
+	if done {
+		if r.hostFrom == none || before < r.hostFrom {
+			r.hostFrom = before
+		}
+		if e := &m.Explanation; e.Host == 0 {
+			e.Device, e.Host = e.Matched-r.FromHost(), r.FromHost()
+		}
+	}
 	return nil
 }
 

@@ -45,6 +45,9 @@ type Options struct {
 	// complete, or ordered before the request's first forward pass. nil: there
 	// is nothing to copy.
 	CopyState func(from, to tree.Slot)
+	// Host adds a host tier below the device; nil: there is none. A cache with
+	// one has goroutines: end it with Close.
+	Host *HostOptions
 }
 
 // Grid returns the checkpoint grid for a state kernel that yields states every
@@ -79,6 +82,7 @@ type Cache struct {
 	full   *pool.Paged  // the Full pool, also where it is a side of dual
 	dual   *pool.Dual   // nil without SWA
 	states *pool.States // nil without Mamba
+	host   *hostTier    // nil without a host tier
 
 	live    requestList
 	running int    // requests that are running or lost
@@ -138,6 +142,9 @@ func New(o Options) (*Cache, error) {
 	if err == nil && c.mamba {
 		c.states, err = pool.NewStates("mamba", o.Pools.Mamba)
 	}
+	if err == nil && o.Host != nil && !o.Disabled {
+		err = c.openHost(*o.Host)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +183,18 @@ func (c *Cache) Options() Options { return c.opts }
 // PageSize returns the tree's page in units.
 func (c *Cache) PageSize() int { return c.page }
 
-// fail notes an inconsistency: the cache serves no more.
+// isUsable tells errors after which the cache can be used on.
+func isUsable(err error) bool {
+	var backup *BackupError
+	return errors.As(err, &backup)
+}
+
+// fail notes an inconsistency: the cache serves no more. Errors after which it
+// does are passed on.
 func (c *Cache) fail(op string, err error) error {
+	if c.broken == nil && isUsable(err) {
+		return err
+	}
 	if c.broken == nil {
 		c.broken = &InternalError{Op: op, Err: err}
 	}
@@ -204,6 +221,11 @@ func (c *Cache) guard(op string, r *Request, want State, remedy string) error {
 func (c *Cache) Reset() error {
 	if c.broken != nil {
 		return c.broken
+	}
+	if c.host != nil {
+		if err := c.resetHost(); err != nil {
+			return c.fail("Reset", err)
+		}
 	}
 	slots, states := c.tree.FlattenFull(), c.tree.FlattenMamba()
 	c.tree.Reset()

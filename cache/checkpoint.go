@@ -24,11 +24,15 @@ type checkpoint struct {
 // an error nothing is taken.
 func (c *Cache) takeStates(r *Request) error {
 	n := 1 + c.opts.TrackBuffers
-	if err := c.makeRoom(tree.Units{tree.Mamba: n}); err != nil {
+	k := checkpoint{lengths: [2]int{none, none}, length: none, state: r.checkpoint.state}
+	first := 0
+	if k.state != 0 {
+		first = 1 // a load back has taken it
+	}
+	if err := c.makeRoom(tree.Units{tree.Mamba: n - first}); err != nil {
 		return err
 	}
-	k := checkpoint{lengths: [2]int{none, none}, length: none}
-	for i := range n {
+	for i := first; i < n; i++ {
 		s, err := c.states.AllocOne()
 		if err != nil {
 			return err // cannot be: there is room
@@ -40,15 +44,8 @@ func (c *Cache) takeStates(r *Request) error {
 		}
 	}
 	r.checkpoint = k
-	if r.match.DeviceLen > 0 && c.opts.CopyState != nil {
-		from, err := c.tree.ComponentDeviceValue(r.node, tree.Mamba)
-		if err != nil {
-			return err
-		}
-		if from.Len() > 0 {
-			_, slot := from.At(0)
-			c.opts.CopyState(slot, k.state)
-		}
+	if r.match.DeviceLen > 0 {
+		return c.copyState(r)
 	}
 	return nil
 }
@@ -57,6 +54,9 @@ func (c *Cache) takeStates(r *Request) error {
 func (c *Cache) freeStates(r *Request, given int) error {
 	if !c.mamba || r.checkpoint.state == 0 {
 		return nil
+	}
+	if c.host != nil {
+		c.host.dropCopies(r)
 	}
 	k := &r.checkpoint
 	list := append(c.joined[:0], tree.Run{First: k.state, Length: 1})

@@ -30,9 +30,9 @@ func (e *ConservationError) Error() string {
 }
 
 // CheckConservation verifies that every slot has exactly one owner, that the
-// map between Full and SWA says what the tree says, and that locks are those of
-// the live requests (rules IN-1 to IN-3, IN-5 to IN-7, IN-11, IN-12); then the
-// books of the pools and the tree's own check. It is for tests: its cost is the
+// map between Full and SWA says what the tree says, and that locks and marks are
+// those of the live requests and the copies in flight (rules IN-1 to IN-8, IN-11,
+// IN-12); then the books of the pools and the tree's own check, which is IN-10. It is for tests: its cost is the
 // size of pools and tree.
 func (c *Cache) CheckConservation() error {
 	if c.broken != nil {
@@ -50,6 +50,11 @@ func (c *Cache) CheckConservation() error {
 	a.owners()
 	a.mapping()
 	a.locks()
+	if c.host != nil {
+		a.hostOwners()
+		a.hostLocks()
+		a.pending()
+	}
 	a.sizes()
 	a.books()
 	if len(a.found) > 0 {
@@ -75,12 +80,13 @@ func (a *audit) fault(rule, format string, args ...any) {
 type ledger struct {
 	audit *audit
 	rule  string
-	pool  *pool.Paged
+	pool  string
+	first int      // slots of the pool begin here
 	owner []string // by slot
 }
 
 func (a *audit) ledger(rule string, p *pool.Paged) *ledger {
-	l := &ledger{audit: a, rule: rule, pool: p, owner: make([]string, p.PageSize()+p.Size())}
+	l := &ledger{audit: a, rule: rule, pool: p.Name(), first: p.PageSize(), owner: make([]string, p.PageSize()+p.Size())}
 	l.own("the free list", p.FreeSlots())
 	return l
 }
@@ -90,10 +96,10 @@ func (l *ledger) own(name string, list tree.Slots) {
 		for i := range int(r.Length) {
 			s := int(r.First) + i
 			switch {
-			case s < l.pool.PageSize() || s >= len(l.owner):
-				l.audit.fault("AL-1", "slot %d of pool %s does not exist, but %s has it", s, l.pool.Name(), name)
+			case s < l.first || s >= len(l.owner):
+				l.audit.fault("AL-1", "slot %d of pool %s does not exist, but %s has it", s, l.pool, name)
 			case l.owner[s] != "":
-				l.audit.fault("IN-5", "slot %d of pool %s is owned by %s and by %s", s, l.pool.Name(), l.owner[s], name)
+				l.audit.fault("IN-5", "slot %d of pool %s is owned by %s and by %s", s, l.pool, l.owner[s], name)
 			default:
 				l.owner[s] = name
 			}
@@ -102,9 +108,9 @@ func (l *ledger) own(name string, list tree.Slots) {
 }
 
 func (l *ledger) close() {
-	for s := l.pool.PageSize(); s < len(l.owner); s++ {
+	for s := l.first; s < len(l.owner); s++ {
 		if l.owner[s] == "" {
-			l.audit.fault(l.rule, "slot %d of pool %s is owned by nobody", s, l.pool.Name())
+			l.audit.fault(l.rule, "slot %d of pool %s is owned by nobody", s, l.pool)
 		}
 	}
 }
@@ -216,26 +222,52 @@ func (a *audit) mapping() {
 	}
 }
 
-// locks checks IN-7 and IN-12: each node's lock counts are those of the live
-// requests' receipts.
+// held is a device lock that somebody holds.
+type held struct {
+	name     string
+	node     tree.NodeID
+	receipt  tree.Receipt
+	released bool // its window was given back early
+}
+
+// holders lists the device locks of requests and of copies in flight.
+func (a *audit) holders() []held {
+	var list []held
+	for r := a.cache.live.first; r != nil; r = r.next {
+		if r.locked {
+			list = append(list, held{fmt.Sprintf("request %d", r.id), r.node, r.receipt, r.swaReleased})
+		}
+	}
+	if h := a.cache.host; h != nil {
+		for _, b := range h.backups {
+			if b.locked {
+				list = append(list, held{fmt.Sprintf("backup %d", b.copy), b.node, b.receipt, false})
+			}
+		}
+		for _, l := range h.loads {
+			list = append(list, held{fmt.Sprintf("load %d", l.seq), l.node, l.device, false})
+		}
+	}
+	return list
+}
+
+// locks checks IN-7 and IN-12: each node's lock counts are those of the receipts
+// that are held.
 func (a *audit) locks() {
 	c := a.cache
 	var want [tree.NumComponents]map[tree.NodeID]int
 	for id := range want {
 		want[id] = map[tree.NodeID]int{}
 	}
-	for r := c.live.first; r != nil; r = r.next {
-		if !r.locked {
-			continue
-		}
-		window := c.swa && !r.swaReleased
-		if c.mamba && !r.swaReleased && !r.receipt.Skipped.Has(tree.Mamba) {
+	for _, r := range a.holders() {
+		window := c.swa && !r.released
+		if c.mamba && !r.released && !r.receipt.Skipped.Has(tree.Mamba) {
 			want[tree.Mamba][r.node]++
 		}
 		for id := r.node; ; id = a.nodes[id].Parent {
 			n, known := a.nodes[id]
 			if !known {
-				a.fault("IN-7", "request %d locks node %d, which is gone", r.id, id)
+				a.fault("IN-7", "%s locks node %d, which is gone", r.name, id)
 				break
 			}
 			if n.Parent == tree.NoNode {
@@ -254,7 +286,7 @@ func (a *audit) locks() {
 		for component := range tree.Component(tree.NumComponents) {
 			state := n.Components[component]
 			if n.Parent != tree.NoNode && state.Locks != want[component][id] {
-				a.fault("IN-7", "node %d has %d %v locks, live requests hold %d", id, state.Locks, component, want[component][id])
+				a.fault("IN-7", "node %d has %d %v locks, %d are held", id, state.Locks, component, want[component][id])
 			}
 			if state.Locks > n.Components[tree.Full].Locks {
 				a.fault("IN-12", "node %d has %d %v locks and %d full locks", id, state.Locks, component, n.Components[tree.Full].Locks)
@@ -307,7 +339,7 @@ func (a *audit) books() {
 	if c.tree.HasOngoingInsert() {
 		a.fault("CT-6", "an insert is suspended between two calls")
 	}
-	if err := c.tree.SanityCheck(nil, nil); err != nil {
+	if err := c.tree.SanityCheck(a.inFlight()); err != nil {
 		a.fault("V", "%v", err)
 	}
 	running := 0

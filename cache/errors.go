@@ -68,7 +68,7 @@ func (e *ArgumentError) Error() string {
 }
 
 // UnsupportedError reports an action of the tree that this cache cannot
-// execute, since it has no host tier.
+// execute, since it has no host tier, or no host pool of the component.
 type UnsupportedError struct{ Action string }
 
 func (e *UnsupportedError) Error() string {

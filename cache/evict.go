@@ -88,7 +88,7 @@ func (c *Cache) evict(want tree.Units) (tree.Units, error) {
 	if freed != (tree.Units{}) {
 		c.epoch++
 	}
-	return freed, nil
+	return freed, c.drainEvictions()
 }
 
 func (c *Cache) walk(id tree.Component, n int, freed *tree.Units) error {
@@ -109,6 +109,12 @@ func (c *Cache) steps(id tree.Component, freed *tree.Units) error {
 		if err := c.account(&step.Evicted, freed); err != nil {
 			return err
 		}
+		if step.Paused != tree.NoNode {
+			if err := c.finishPaused(step, freed); err != nil {
+				return err
+			}
+			continue
+		}
 		if step.Node == tree.NoNode {
 			if !step.MadeProgress {
 				return nil
@@ -116,12 +122,15 @@ func (c *Cache) steps(id tree.Component, freed *tree.Units) error {
 			c.stats.Tombstones[id]++
 			continue
 		}
-		leaf, err := c.tree.EvictLeaf(step.Node, false)
+		leaf, err := c.tree.EvictLeaf(step.Node, c.writeBack())
 		if err != nil {
 			return err
 		}
 		if leaf.Backup != nil {
-			return &UnsupportedError{Action: "BackupKV"}
+			if err := c.evictVictim(step.Node, freed); err != nil {
+				return err
+			}
+			continue
 		}
 		c.stats.Leaves++
 		if err := c.account(&leaf.Evicted, freed); err != nil {
@@ -133,7 +142,17 @@ func (c *Cache) steps(id tree.Component, freed *tree.Units) error {
 func (c *Cache) account(e *tree.Evicted, freed *tree.Units) error {
 	freed.Add(e.Freed)
 	c.stats.Evicted.Add(e.Freed)
+	c.stats.Unbacked += int64(e.Unbacked)
 	return c.release(e)
+}
+
+// drainEvictions waits for what evictions under write-back have started (rule
+// WB-5).
+func (c *Cache) drainEvictions() error {
+	if !c.writeBack() {
+		return nil
+	}
+	return c.drainBackups()
 }
 
 // makeRoom evicts so that each component has the wanted number of free slots:
@@ -146,9 +165,16 @@ func (c *Cache) makeRoom(want tree.Units) error {
 			continue
 		}
 		free := c.pool(id).Available()
-		if missing[id] = want[id] - free; missing[id] > c.tree.EvictableSize(id) {
-			return &pool.ExhaustedError{Pool: id.String(), Want: want[id], Free: free}
+		if missing[id] = want[id] - free; missing[id] <= c.tree.EvictableSize(id) {
+			continue
 		}
+		// Copies in flight keep what they read or write locked.
+		if waited, err := c.drain(); err != nil {
+			return c.fail("evict", err)
+		} else if waited {
+			return c.makeRoom(want)
+		}
+		return &pool.ExhaustedError{Pool: id.String(), Want: want[id], Free: free}
 	}
 	if _, err := c.evict(missing); err != nil {
 		return c.fail("evict", err)

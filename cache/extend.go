@@ -92,7 +92,8 @@ func (c *Cache) mayDropCheckpoint(r *Request) bool {
 }
 
 // MaxExtend returns for how many positions, want at most, Extend could allocate
-// slots now, evicting what may go. It changes nothing. For a request that is
+// slots now, evicting what may go; what copies in flight keep locked counts as
+// used, although Extend would wait for it. It changes nothing. For a request that is
 // not running it is 0.
 func (c *Cache) MaxExtend(r *Request, want int) int {
 	if r == nil || r.cache != c || r.state != Running || c.broken != nil || want <= 0 {
@@ -133,6 +134,9 @@ func (c *Cache) Commit(r *Request, n int) error {
 	if n < 0 || n > most {
 		return &ArgumentError{Op: op, Field: "n", Problem: fmt.Sprintf("%d positions: %d are allocated and have tokens", n, most)}
 	}
+	if err := c.stillLoading(op, r); err != nil && n > 0 {
+		return err
+	}
 	if c.mamba && !c.opts.Disabled {
 		if length := c.trackPoint(r, r.committed, r.committed+n); length > 0 {
 			c.track(r, length)
@@ -152,6 +156,9 @@ func (c *Cache) Commit(r *Request, n int) error {
 func (c *Cache) Decode(r *Request, tokens []tree.Token) (int, error) {
 	const op = "Decode"
 	if err := c.guard(op, r, Running, "admit it before, and do not use it after its end"); err != nil {
+		return 0, err
+	}
+	if err := c.stillLoading(op, r); err != nil {
 		return 0, err
 	}
 	if r.committed < len(r.tokens) {

@@ -57,9 +57,10 @@ func (c *Cache) Abort(r *Request) error {
 
 func (c *Cache) finish(op string, r *Request, n int, insert bool) error {
 	given := none
+	var late error // of a backup; the end goes on
 	if insert && r.state == Running && !c.opts.Disabled {
 		var err error
-		if given, err = c.finalInsert(r, n); err != nil {
+		if given, late, err = c.finalInsert(r, n); err != nil {
 			return c.fail(op, err)
 		}
 	}
@@ -78,35 +79,35 @@ func (c *Cache) finish(op string, r *Request, n int, insert bool) error {
 	}
 	c.running--
 	c.leave(r)
-	return nil
+	return late
 }
 
 // finalInsert hands the first n tokens to the tree. It returns the track buffer
 // whose state is not the request's any more: none if there is no such one.
-func (c *Cache) finalInsert(r *Request, n int) (int, error) {
+func (c *Cache) finalInsert(r *Request, n int) (buffer int, late, err error) {
 	p := c.plan(r, n)
 	if p.whole == 0 {
-		return none, nil
+		return none, nil, nil
 	}
 	given := handOver{buffer: p.buffer}
 	if p.buffer != none {
 		given.state = r.checkpoint.buffers[p.buffer]
 	}
-	result, err := c.insert(c.params(r, p, given.value(), false))
+	result, late, err := c.insert(c.params(r, p, given.value(), false))
 	if err != nil {
-		return none, err
+		return none, nil, err
 	}
 	if err := c.settle(given, result); err != nil {
-		return none, err
+		return none, nil, err
 	}
 	c.published(r, p, result)
 	r.own.dropFront(p.whole - r.protected)
 	if r.session != "" {
 		if err := c.tree.RegisterSession(r.session, r.generation, result.LastDeviceNode); err != nil {
-			return none, err
+			return none, nil, err
 		}
 	}
-	return p.buffer, nil
+	return p.buffer, late, nil
 }
 
 // leave takes a request out of the books and drops what its record holds.

@@ -56,6 +56,9 @@ type Request struct {
 	swaBranch, mambaBranch int // branch points still to be published; 0: none
 
 	checkpoint checkpoint
+
+	waits    int64 // loads from the host up to this one must end before it computes
+	hostFrom int   // position from which on its prefix was loaded from the host; none: nothing was
 }
 
 // ID returns the request's number: 1 for a cache's first one.
@@ -83,6 +86,15 @@ func (r *Request) Explanation() tree.Explanation { return r.match.Explanation }
 // Protected returns how many leading positions the tree owns and the request
 // has locked: a multiple of the page.
 func (r *Request) Protected() int { return r.protected }
+
+// FromHost returns how many of the positions that the request reused at its
+// admission were loaded from the host for it.
+func (r *Request) FromHost() int {
+	if r.hostFrom == none {
+		return 0
+	}
+	return max(0, r.match.DeviceLen-r.hostFrom)
+}
 
 // Len returns the number of positions that are computed.
 func (r *Request) Len() int { return r.committed }
@@ -140,7 +152,7 @@ func (c *Cache) NewRequest(p RequestParams) (*Request, error) {
 	r := &Request{
 		cache: c, id: c.lastID, namespace: p.Namespace, priority: p.Priority,
 		session: p.Session, prompt: n, tokens: p.Tokens[:n:n],
-		checkpoint: checkpoint{length: none},
+		checkpoint: checkpoint{length: none}, hostFrom: none,
 	}
 	if r.session != "" && c.tree.Options().Sessions && !c.opts.Disabled {
 		r.generation = c.tree.EnsureSession(r.session)

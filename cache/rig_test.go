@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"testing"
@@ -31,18 +32,67 @@ type model struct {
 	sums  map[*Request][]uint64 // by number of tokens
 }
 
+// errLost is what a request meets whose load back failed.
+var errLost = errors.New("lost")
+
 var seed = maphash.MakeSeed()
 
 func newModel(t failer, o Options) *model {
 	t.Helper()
 	m := &model{t: t, full: map[tree.Slot]uint64{}, swa: map[tree.Slot]uint64{}, state: map[tree.Slot]uint64{}, sums: map[*Request][]uint64{}}
-	o.CopyState = func(from, to tree.Slot) { m.state[to] = m.state[from] }
+	o.CopyState = func(from, to tree.Slot) { m.put(tree.Mamba, to, m.get(tree.Mamba, from)) }
 	c, err := New(o)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
 	m.cache = c
 	return m
+}
+
+// get and put read and write what a device slot holds: in the cache's own memory
+// where it has some, so that copies between the tiers move it.
+func (m *model) get(id tree.Component, s tree.Slot) uint64 {
+	if memory := m.cache.Memory(); memory != nil && memory.Device[id] != nil {
+		return memory.Device[id].Stamp(s)
+	}
+	return m.content(id)[s]
+}
+
+func (m *model) put(id tree.Component, s tree.Slot, stamp uint64) {
+	if memory := m.cache.Memory(); memory != nil && memory.Device[id] != nil {
+		memory.Device[id].SetStamp(s, stamp)
+		return
+	}
+	m.content(id)[s] = stamp
+}
+
+func (m *model) content(id tree.Component) map[tree.Slot]uint64 {
+	return [...]map[tree.Slot]uint64{m.full, m.swa, m.state}[id]
+}
+
+// ready waits until all that r reads is there, and reports whether it ever will.
+func (m *model) ready(r *Request) bool {
+	m.t.Helper()
+	if r.state == Lost {
+		return false
+	}
+	if !m.cache.Loading(r) {
+		return true
+	}
+	var order *OrderError
+	if r.Allocated() > r.Len() && r.Len() < len(r.tokens) {
+		if err := m.cache.Commit(r, 1); !errors.As(err, &order) {
+			m.t.Fatalf("request %d computes on what is not there: %v", r.id, err)
+		}
+	}
+	err := m.cache.WaitLoads(context.Background(), r)
+	var lost *LoadError
+	if errors.As(err, &lost) && r.state == Lost {
+		m.check()
+		return false
+	}
+	m.ok(err)
+	return true
 }
 
 // prefix is the content that depends on the first n tokens of r.
@@ -71,9 +121,12 @@ func (m *model) slots(r *Request) []tree.Slot {
 func (m *model) read(r *Request, n int) {
 	m.t.Helper()
 	c := m.cache
+	if !m.ready(r) {
+		return
+	}
 	row := m.slots(r)
 	for i := range n {
-		if m.full[row[i]] != m.prefix(r, i+1) {
+		if m.get(tree.Full, row[i]) != m.prefix(r, i+1) {
 			m.t.Fatalf("request %d reads slot %d at position %d: it holds something else", r.id, row[i], i)
 		}
 		if c.swa && i >= n-c.window+1 {
@@ -81,12 +134,12 @@ func (m *model) read(r *Request, n int) {
 			if err != nil || twin <= 0 {
 				m.t.Fatalf("request %d at %d reads its window at %d: slot %d has no SWA slot", r.id, n, i, row[i])
 			}
-			if m.swa[tree.Slot(twin)] != m.prefix(r, i+1) {
+			if m.get(tree.SWA, tree.Slot(twin)) != m.prefix(r, i+1) {
 				m.t.Fatalf("request %d reads SWA slot %d at position %d: it holds something else", r.id, twin, i)
 			}
 		}
 	}
-	if c.mamba && m.state[r.StateSlot()] != m.prefix(r, n) {
+	if c.mamba && m.get(tree.Mamba, r.StateSlot()) != m.prefix(r, n) {
 		m.t.Fatalf("request %d runs on a state that is not that of its first %d tokens", r.id, n)
 	}
 }
@@ -95,15 +148,15 @@ func (m *model) read(r *Request, n int) {
 func (m *model) write(r *Request, from, to int) {
 	row := m.slots(r)
 	for i := from; i < to; i++ {
-		m.full[row[i]] = m.prefix(r, i+1)
+		m.put(tree.Full, row[i], m.prefix(r, i+1))
 		if m.cache.swa {
 			if twin, _ := m.cache.dual.TwinOf(int64(row[i])); twin > 0 {
-				m.swa[tree.Slot(twin)] = m.prefix(r, i+1)
+				m.put(tree.SWA, tree.Slot(twin), m.prefix(r, i+1))
 			}
 		}
 	}
 	if m.cache.mamba {
-		m.state[r.StateSlot()] = m.prefix(r, to)
+		m.put(tree.Mamba, r.StateSlot(), m.prefix(r, to))
 	}
 }
 
@@ -142,7 +195,7 @@ func (m *model) admit(r *Request) {
 func (m *model) admitted(r *Request) {
 	m.t.Helper()
 	if m.cache.mamba && r.Len() == 0 {
-		m.state[r.StateSlot()] = m.prefix(r, 0)
+		m.put(tree.Mamba, r.StateSlot(), m.prefix(r, 0))
 	}
 	m.read(r, r.Len())
 }
@@ -158,8 +211,11 @@ func (m *model) commit(r *Request, n int) {
 	m.t.Helper()
 	at := r.Len()
 	m.read(r, at)
+	if r.state == Lost {
+		return
+	}
 	if length, slot, ok := m.cache.PlanTrack(r, n); ok {
-		m.state[slot] = m.prefix(r, length)
+		m.put(tree.Mamba, slot, m.prefix(r, length))
 	}
 	m.write(r, at, at+n)
 	m.ok(m.cache.Commit(r, n))
@@ -189,6 +245,9 @@ func (m *model) decodeOne(r *Request, token tree.Token) error {
 	m.t.Helper()
 	at := r.Len()
 	m.read(r, at)
+	if r.state == Lost {
+		return errLost
+	}
 	if n, err := m.cache.Decode(r, []tree.Token{token}); err != nil {
 		if n != 0 {
 			m.t.Fatalf("decoded %d tokens, and %v", n, err)
@@ -198,7 +257,7 @@ func (m *model) decodeOne(r *Request, token tree.Token) error {
 	}
 	m.write(r, at, at+1)
 	if length, slot, ok := r.Tracked(); ok && length == at+1 {
-		m.state[slot] = m.prefix(r, length)
+		m.put(tree.Mamba, slot, m.prefix(r, length))
 	}
 	m.check()
 	return nil

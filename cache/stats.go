@@ -11,6 +11,7 @@ type Stats struct {
 	Requests, Matches, Inserts int64
 
 	ReusedTokens   int64 // of prompts, at admission
+	ReusedFromHost int64 // those of them that were loaded back for it
 	ComputedTokens int64 // of prompts
 	DecodedTokens  int64
 
@@ -37,6 +38,20 @@ type Stats struct {
 	// ShortRematches counts inserts after which the request went on from a
 	// node where nobody else could resume.
 	ShortRematches int64
+
+	// With a host tier. Units and bytes count when a copy has ended, bytes with
+	// the slot sizes of HostOptions.
+	Backups, LoadBacks               int64 // copies that ended well; loads of one batch count one by one
+	BackedUp, LoadedBack             tree.Units
+	BackedUpBytes, LoadedBackBytes   int64
+	BackupsRefused, LoadBacksGivenUp int64 // for lack of room; load backs also for being too small
+	CopiesFailed                     int64
+	HostEvicted                      tree.Units // on the host, duplicates too
+	// DroppedHostPressure are units that write-back had to drop because the host
+	// had no room for them; DropsDeclined are victims that a lock kept.
+	DroppedHostPressure tree.Units
+	DropsDeclined       int64
+	Unbacked            int64 // evicted Full tokens that were never on the host
 }
 
 func (s *Stats) seen(swa, mamba int) {

@@ -24,7 +24,7 @@ func TestRandomTraffic(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%v/page%d/eagle=%v", set, page, eagle), func(t *testing.T) {
-					rapid.Check(t, func(t *rapid.T) { traffic(t, set, page, eagle) })
+					rapid.Check(t, func(t *rapid.T) { traffic(t, set, page, eagle, nil) })
 				})
 			}
 		}
@@ -33,10 +33,11 @@ func TestRandomTraffic(t *testing.T) {
 
 type crowd struct {
 	*model
-	live []*Request
+	live    []*Request
+	prompts [][]tree.Token // that were served
 }
 
-func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool) {
+func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *HostOptions) Stats {
 	o := Options{
 		Tree: tree.Options{
 			Components: set, PageSize: page, Eagle: eagle,
@@ -56,8 +57,21 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool) {
 		KeepOutOfWindow: rapid.IntRange(0, 4).Draw(t, "keep") == 0,
 		NoBranching:     rapid.IntRange(0, 4).Draw(t, "nobranching") == 0,
 		TrackBuffers:    rapid.IntRange(1, 2).Draw(t, "buffers"),
+		Host:            host,
+	}
+	if host != nil {
+		host.Pools = PoolSizes{
+			Full:  page * rapid.IntRange(1, 40).Draw(t, "host full"),
+			SWA:   page * rapid.IntRange(0, 30).Draw(t, "host swa"),
+			Mamba: rapid.IntRange(1, 12).Draw(t, "host states"),
+		}
+		host.LoadBackThreshold = rapid.SampledFrom([]int{0, 1, page}).Draw(t, "threshold")
+		host.Queue = rapid.IntRange(1, 8).Draw(t, "queue")
+		o.Disabled = false
 	}
 	c := &crowd{model: newModel(t, o)}
+	defer c.cache.Close()
+	c.inject(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"new":     c.arrive,
 		"match":   c.rematch,
@@ -74,6 +88,11 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool) {
 		"abort":   c.abort,
 		"evict":   c.evictSome,
 		"reset":   c.flush,
+		"tick":    c.tick,
+		"tick2":   c.tick,
+		"launch":  c.launch,
+		"revisit": c.revisit,
+		"return":  c.revisit,
 		"session": func(t *rapid.T) { c.ok(c.cache.CloseSession(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"))) },
 	})
 	c.t = t
@@ -83,6 +102,7 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool) {
 	for _, r := range slices.Clone(c.live) {
 		c.ok(c.cache.Abort(r))
 	}
+	c.settle()
 	for id := range tree.Component(tree.NumComponents) {
 		if c.cache.tree.ProtectedSize(id) != 0 {
 			t.Fatalf("%v is protected with nothing running", id)
@@ -97,6 +117,9 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool) {
 			t.Fatalf("%v: %+v after everything was evicted", id, u)
 		}
 	}
+	s := c.cache.Stats()
+	c.emptyHost()
+	return s
 }
 
 func (c *crowd) pick(t *rapid.T, state State) *Request {
@@ -150,15 +173,19 @@ func (c *crowd) arrive(t *rapid.T) {
 
 // serve leads one more prompt through its life, as far as there is room.
 func (c *crowd) serve(t *rapid.T) {
+	c.serveTokens(t, tokens(t, c.cache.page))
+}
+
+func (c *crowd) serveTokens(t *rapid.T, prompt []tree.Token) {
 	c.t = t
-	r, err := c.cache.NewRequest(RequestParams{Tokens: tokens(t, c.cache.page)})
+	r, err := c.cache.NewRequest(RequestParams{Tokens: prompt})
 	var large *TooLargeError
 	if errors.As(err, &large) {
 		return
 	}
 	c.ok(err)
 	defer func() {
-		if r.state == Waiting || r.state == Running {
+		if r.state != Finished {
 			c.ok(c.cache.Abort(r))
 		}
 	}()
@@ -174,15 +201,20 @@ func (c *crowd) serve(t *rapid.T) {
 		if n == 0 {
 			return
 		}
-		c.compute(r, n)
+		if c.compute(r, n); r.state == Lost {
+			return
+		}
 		c.ok(c.cache.CacheUnfinished(r))
-		c.read(r, r.Len())
+		if c.read(r, r.Len()); r.state == Lost {
+			return
+		}
 	}
 	for range rapid.IntRange(0, c.cache.window+2).Draw(t, "output") {
 		if c.decodeOne(r, tree.Token(rapid.IntRange(0, 1).Draw(t, "token")*100)) != nil {
 			return
 		}
 	}
+	c.prompts = append(c.prompts, prompt)
 	c.finish(r)
 }
 
@@ -199,6 +231,9 @@ func (c *crowd) tryAdmit(t *rapid.T) {
 		return
 	}
 	c.ok(err)
+	if c.cache.Loading(r) && rapid.Bool().Draw(t, "leave") {
+		return // it reads what it reuses when it computes
+	}
 	c.admitted(r)
 }
 
@@ -210,9 +245,12 @@ func (c *crowd) chunk(t *rapid.T) {
 	}
 	ready := r.Allocated() - r.Len()
 	if n := min(ready+c.cache.MaxExtend(r, want), want); n > 0 {
-		c.compute(r, n)
+		if c.compute(r, n); r.state == Lost {
+			return
+		}
 	} else if want > 0 {
-		if c.cache.Extend(r, 1) == nil {
+		// A copy in flight, which Extend waits for, keeps a lock.
+		if c.cache.Extend(r, 1) == nil && c.cache.host == nil {
 			t.Fatalf("MaxExtend said 0, yet one position was to be had")
 		}
 		c.check()
@@ -228,6 +266,9 @@ func (c *crowd) chunk(t *rapid.T) {
 
 func (c *crowd) generate(t *rapid.T) {
 	r := c.pick(t, Running)
+	if !c.ready(r) {
+		return
+	}
 	if r.Len() < len(r.Tokens()) {
 		wantInt(t, "decoded before the prompt", c.tooEarly(t, r), 0)
 		return
@@ -254,6 +295,9 @@ func (c *crowd) bulk(t *rapid.T) {
 	r := c.pick(t, Running)
 	if c.cache.mamba || r.Len() < len(r.Tokens()) {
 		t.Skip()
+	}
+	if !c.ready(r) {
+		return
 	}
 	at := r.Len()
 	n, err := c.cache.Decode(r, tokens(t, c.cache.page))
@@ -327,7 +371,8 @@ func (c *crowd) evictSome(t *rapid.T) {
 	had, before := c.cache.tree.EvictableSize(id), c.free(id)
 	freed, err := c.cache.Evict(id, n)
 	c.ok(err)
-	if freed[id] < min(n, had) || c.free(id) != before+freed[id] {
+	// Locks on the host may keep a victim of write-back.
+	if freed[id] < min(n, had) && !c.cache.writeBack() || c.free(id) != before+freed[id] {
 		t.Fatalf("evicted %v of %d %v, free %d then %d", freed, n, id, before, c.free(id))
 	}
 }

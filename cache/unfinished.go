@@ -103,7 +103,7 @@ func (c *Cache) CacheUnfinished(r *Request) error {
 	// A request counts as a hit where its prompt is complete, and at its end;
 	// what it caches in between is a part of it.
 	chunked := r.committed < r.prompt || r.promptCached
-	result, err := c.insert(c.params(r, p, given.value(), chunked))
+	result, late, err := c.insert(c.params(r, p, given.value(), chunked))
 	if err != nil {
 		return c.fail(op, err)
 	}
@@ -122,7 +122,7 @@ func (c *Cache) CacheUnfinished(r *Request) error {
 			return c.fail(op, err)
 		}
 	}
-	return nil
+	return late
 }
 
 // adopt lets a request go on from what it has inserted: the row's beginning
@@ -150,6 +150,9 @@ func (c *Cache) adopt(r *Request, p plan, result *tree.InsertResult) error {
 	r.own.dropFront(p.whole - r.protected)
 	r.protected = p.whole
 	r.frontier = max(r.frontier, r.protected)
+	if c.host != nil {
+		r.waits = c.host.lastSeq // the tree's slots may be on their way from the host
+	}
 	if err := c.unlock(r); err != nil {
 		return err
 	}
