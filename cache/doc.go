@@ -14,6 +14,12 @@
 // the errors say which call would be right. A *pool.ExhaustedError is
 // momentary: it goes away when other requests end. A *TooLargeError does not.
 //
+// With a host tier (Options.Host) what is evicted from the device may live on in
+// host memory. Admit queues what it loads back; StartLoading starts it with the
+// batch, and a request computes when Loading says no. Tick takes note of copies
+// that have ended; nothing else about them is known, or decides. Close ends the
+// goroutines.
+//
 // Lengths and positions of requests are in tokens. With an eagle tree a key of
 // n tokens has n-1 units, which only the tree sees.
 //

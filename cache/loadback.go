@@ -111,6 +111,12 @@ func (c *Cache) deviceSlots(id tree.Component, n int) (tree.Slots, error) {
 	}
 	side := c.deviceSide(id)
 	if short := n - c.pool(id).Available(); short > 0 {
+		if short > c.tree.EvictableSize(id) {
+			// Backups in flight keep what they read locked.
+			if err := c.drainBackups(); err != nil {
+				return nil, err
+			}
+		}
 		if err := side.Evict(short); err != nil {
 			return nil, err
 		}

@@ -133,6 +133,35 @@ func (p *Profile) Pools(deviceBytes int64, s Split) (cache.PoolSizes, error) {
 	return sizes, nil
 }
 
+// HostPools gives the slots of each component on a host tier of hostBytes, divided
+// like a device: tokens in whole pages, and states. A host that does not hold a
+// page and a state is a *TooSmallError; one without room for a page of SWA has
+// none of it. Unlimited bytes give the largest numbers.
+func (p *Profile) HostPools(hostBytes int64, s Split) (cache.PoolSizes, error) {
+	s, err := s.complete(p)
+	if err != nil {
+		return cache.PoolSizes{}, err
+	}
+	sizes := p.fit(hostBytes, s)
+	states := 0
+	if p.Mamba != nil {
+		states = 1
+	}
+	short := func(id tree.Component, have, want int, what string) error {
+		return &TooSmallError{
+			Model: p.Name, Component: id, Bytes: hostBytes, Have: have, Want: want, What: what,
+			Needed: p.needed(s, 0, states),
+		}
+	}
+	switch {
+	case sizes.Full < s.PageSize:
+		err = short(tree.Full, sizes.Full, s.PageSize, "a page on the host")
+	case p.Mamba != nil && sizes.Mamba < 1:
+		err = short(tree.Mamba, sizes.Mamba, 1, "a state on the host")
+	}
+	return sizes, err
+}
+
 // maxSlots is far above what slot numbers can tell apart, and far below where
 // arithmetic on sizes would fail.
 const maxSlots = 1 << 40

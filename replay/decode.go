@@ -6,7 +6,7 @@ package replay
 // scheduleDecode lets a request generate its next tokens.
 func (d *driver) scheduleDecode(j *job) {
 	n := min(decodeStride, j.outputLeft())
-	d.events.schedule(event{at: d.now + duration(n, d.o.DecodeRate), kind: eventDecode, job: j, run: j.run})
+	d.events.schedule(event{at: d.link.begin(d.now) + duration(n, d.o.DecodeRate), kind: eventDecode, job: j, run: j.run})
 }
 
 // decode puts the tokens that a request has generated since the last time into
@@ -54,7 +54,7 @@ func (d *driver) finish(j *job) error {
 	d.rec.done(j, d.now)
 	d.blocked = false
 	d.end(j, Outcome{
-		Request: j.index, Runs: j.run, Input: j.request.InputLen, Cached: j.reused,
+		Request: j.index, Runs: j.run, Input: j.request.InputLen, Cached: j.reused, Host: j.fromHost,
 		Reused: j.start, Computed: j.computed - j.start, Output: j.decoded,
 		Ready: j.ready, Begun: j.begun, FirstToken: j.first, End: d.now,
 	})

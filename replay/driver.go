@@ -20,6 +20,7 @@ type driver struct {
 
 	jobs    []job
 	depends *dependencies
+	link    *link // nil without a host tier
 	events  eventQueue
 	line    line
 	buffers buffers
@@ -75,6 +76,12 @@ func (d *driver) drive(ctx context.Context) error {
 		}
 		// What happens at the same moment is known before the next step.
 		d.now = d.events.list[0].at
+		switch ended, err := d.link.advance(d.now, d.cache.c); {
+		case err != nil:
+			return err
+		case ended:
+			d.blocked = false // its locks are gone
+		}
 		for d.events.Len() > 0 && d.events.list[0].at == d.now {
 			if err := d.handle(d.events.next()); err != nil {
 				return err
@@ -96,6 +103,8 @@ func (d *driver) handle(e event) error {
 	case e.kind == eventReady:
 		e.job.ready = d.now
 		d.line.join(e.job)
+		return nil
+	case e.kind == eventWake:
 		return nil
 	case e.kind == eventStep:
 		return d.endStep()

@@ -31,6 +31,8 @@ type job struct {
 	// Of all runs the one that reused least counts: how much that was, and what
 	// its match said.
 	reused   int
+	fromHost int // of it, loaded from the host
+	loaded   int // tokens loaded for the admission to come
 	found    tree.Explanation
 	admitted bool
 	done     bool // served to its end
@@ -45,9 +47,9 @@ func (j *job) promptLeft() int { return j.request.InputLen - j.computed }
 func (j *job) outputLeft() int { return j.request.OutputLen - j.decoded }
 
 // note remembers what a run reuses.
-func (j *job) note(reused int, found tree.Explanation) {
+func (j *job) note(reused, fromHost int, found tree.Explanation) {
 	if !j.admitted || reused < j.reused {
-		j.reused, j.found = reused, found
+		j.reused, j.fromHost, j.found = reused, fromHost, found
 	}
 	j.admitted = true
 }

@@ -16,10 +16,11 @@ const maxSamples = 240
 
 // Sample is the use of the pools at a moment in virtual time.
 type Sample struct {
-	Seconds float64 `json:"seconds"`
-	Full    Use     `json:"full"`
-	SWA     *Use    `json:"swa,omitempty"`
-	Mamba   *Use    `json:"mamba,omitempty"`
+	Seconds float64     `json:"seconds"`
+	Full    Use         `json:"full"`
+	SWA     *Use        `json:"swa,omitempty"`
+	Mamba   *Use        `json:"mamba,omitempty"`
+	Host    *HostSample `json:"host,omitempty"`
 }
 
 // Use counts the slots of a component: tokens, or states. They add up to the
@@ -75,6 +76,7 @@ func sampleOf(now time.Duration, c *cache.Cache, s *sizes) Sample {
 		u := useOf(c, tree.Mamba, s.device.Mamba)
 		x.Mamba = &u
 	}
+	x.Host = hostSample(c, s)
 	return x
 }
 

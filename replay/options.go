@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/treecore/treecore/cache"
 	"github.com/treecore/treecore/model"
 	"github.com/treecore/treecore/tree"
 )
@@ -22,6 +23,10 @@ const (
 	DefaultPrefillRate = 50_000.0
 	DefaultDecodeRate  = 50.0
 	DefaultReserve     = 0.5
+	// DefaultHostBandwidth is what a PCIe 4.0 link with 16 lanes moves, in bytes a
+	// second each way, and DefaultHostLatency the time that a copy takes besides.
+	DefaultHostBandwidth = 25e9
+	DefaultHostLatency   = 20 * time.Microsecond
 )
 
 // Orders in which requests stand in line.
@@ -41,9 +46,20 @@ type Options struct {
 	// DeviceBytes is the memory for cached state. 0 or model.Unlimited: as much
 	// as the workload can use.
 	DeviceBytes int64
-	PageSize    int     // tokens; 0: the profile's
-	SWARatio    float64 // 0: model.DefaultSWARatio
-	StateRatio  float64 // 0: model.DefaultStateRatio
+	PageSize    int // tokens; 0: the profile's
+	// HostBytes is the memory of the host tier, divided like that of the device.
+	// 0: there is none; model.Unlimited: as much as the workload can use.
+	HostBytes int64
+	// WritePolicy says when data is copied to the host: write-through,
+	// write-through-selective or write-back. Empty: write-through.
+	WritePolicy string
+	// HostBandwidth is what the link to the host moves in a second in each
+	// direction, in bytes, and HostLatency what a copy takes besides. 0: the
+	// defaults; a negative latency: none.
+	HostBandwidth float64
+	HostLatency   time.Duration
+	SWARatio      float64 // 0: model.DefaultSWARatio
+	StateRatio    float64 // 0: model.DefaultStateRatio
 
 	Policy tree.PolicyOptions // which Full leaf goes first; zero: lru
 
@@ -81,6 +97,7 @@ type Options struct {
 	Observe func(Outcome)
 
 	uncut        bool // pools as large as the device, for tests
+	writePolicy  cache.WritePolicy
 	assumedRates bool // a rate is neither given nor in the profile
 }
 
@@ -91,6 +108,7 @@ type Outcome struct {
 	Runs     int  // how often it was admitted: once, and once more after each retraction
 	Input    int  // prompt tokens
 	Cached   int  // prompt tokens that count as reused
+	Host     int  // those of them that were loaded from the host
 	Reused   int  // prompt tokens that the last run reused
 	Computed int  // prompt tokens that the last run computed
 	Output   int  // tokens generated
@@ -137,6 +155,30 @@ func (o Options) complete() (Options, error) {
 	fill(&o.MaxRunning, DefaultMaxRunning)
 	rate("prefill rate", &o.PrefillRate, o.Profile.PrefillRate, DefaultPrefillRate)
 	rate("decode rate", &o.DecodeRate, o.Profile.DecodeRate, DefaultDecodeRate)
+	if o.HostBytes < 0 {
+		bad("host bytes", o.HostBytes, "1 or more, unlimited, or 0 for none")
+	}
+	var err error
+	if o.WritePolicy == "" {
+		o.WritePolicy = cache.WriteThrough.String()
+	}
+	if o.writePolicy, err = cache.ParseWritePolicy(o.WritePolicy); err != nil {
+		problems = append(problems, err)
+	}
+	if o.HostBandwidth == 0 {
+		o.HostBandwidth = DefaultHostBandwidth
+	}
+	if !(o.HostBandwidth >= 1e3 && o.HostBandwidth <= 1e15) {
+		bad("host bandwidth", o.HostBandwidth, "from 1e3 to 1e15 bytes a second")
+	}
+	switch {
+	case o.HostLatency == 0:
+		o.HostLatency = DefaultHostLatency
+	case o.HostLatency < 0:
+		o.HostLatency = 0
+	case o.HostLatency > time.Minute:
+		bad("host latency", o.HostLatency, "a minute or less")
+	}
 	if o.Order == "" {
 		o.Order = OrderReady
 	}

@@ -44,9 +44,15 @@ func (d *driver) startStep() error {
 		}
 		left -= n
 	}
+	if _, err := d.cache.c.StartLoading(); err != nil {
+		return err
+	}
 	if len(d.step) > 0 {
+		// The step computes layer by layer while the layers are loaded: it takes
+		// the longer of the two.
 		tokens := d.sizes.chunk - left
-		d.events.schedule(event{at: d.now + duration(tokens, d.o.PrefillRate), kind: eventStep})
+		end := d.link.begin(d.now) + duration(tokens, d.o.PrefillRate)
+		d.events.schedule(event{at: max(end, d.link.loaded()), kind: eventStep})
 	}
 	return nil
 }
@@ -127,6 +133,9 @@ func (d *driver) admit(left int) (int, error) {
 			return 0, err
 		case short && len(d.running) > 0:
 			d.blocked = true
+			if at, ok := d.link.next(); ok {
+				d.events.schedule(event{at: at, kind: eventWake})
+			}
 			return 0, nil
 		case short:
 			d.line.leave() // it is alone, and still does not fit
@@ -153,9 +162,18 @@ func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
 	if err := d.cache.match(r); err != nil {
 		return 0, false, err
 	}
+	// A load back takes slots for good: look first whether it will be of use.
+	if m := r.Match(); len(d.running) > 0 && m.HostHitLen > 0 {
+		j.computed = r.Matched()
+		if n = d.chunk(j, left); n == 0 || !d.roomFor(j, n) {
+			return 0, n > 0, d.cache.abort(r)
+		}
+	}
 	if short, err = isShort(d.cache.admit(r)); short || err != nil {
 		return 0, short, errors.Join(err, d.cache.abort(r))
 	}
+	// What an attempt has loaded that comes to nothing is still this request's.
+	j.loaded = max(j.loaded, r.FromHost())
 	j.computed, j.decoded = r.Protected(), 0
 	if n = d.chunk(j, left); n == 0 {
 		return 0, false, d.cache.abort(r)
@@ -172,7 +190,8 @@ func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
 	if !j.admitted {
 		j.begun = d.now
 	}
-	j.note(r.Protected(), r.Explanation())
+	j.note(r.Protected(), min(j.loaded, r.Protected()), r.Explanation())
+	j.loaded = 0
 	d.running = append(d.running, j)
 	return d.take(j, n), false, nil
 }

@@ -15,6 +15,7 @@ const (
 	eventReady  eventKind = iota // a request gets in line
 	eventStep                    // the prefill step in flight is done
 	eventDecode                  // a request has generated some tokens
+	eventWake                    // a backup has ended that kept slots locked
 )
 
 // event is something that happens at a moment in virtual time.

@@ -31,6 +31,7 @@ type recorder struct {
 	sizes *sizes
 
 	ended, hit, retractions int
+	host                    int64 // cached tokens that were loaded from the host
 	cached, computed        int64 // prompt tokens; computed with the work of runs that were taken off
 	output                  int64 // tokens of requests that were served
 	pageHits                int64
@@ -78,6 +79,7 @@ func (r *recorder) done(j *job, now time.Duration) {
 	r.waits = append(r.waits, j.first-from)
 	r.output += int64(j.request.OutputLen)
 	r.cached += int64(j.reused)
+	r.host += int64(j.fromHost)
 	r.pageHits += int64(j.reused / r.page)
 	if j.reused > 0 {
 		r.hit++
@@ -94,7 +96,18 @@ func (r *recorder) missed(q *workload.Request, reused int, e tree.Explanation) {
 		unknown = e.Reason
 	}
 	r.misses[missGivenUp] += int64(e.Matched - reused)
-	if gap := e.FullOnly - e.Matched; gap > 0 {
+	gap := max(e.FullOnly-e.Matched, 0)
+	if e.Reason == tree.ReasonHostOnly {
+		onHost := min(gap, e.Host)
+		r.misses[e.Reason.String()] += int64(onHost)
+		// Beyond what the host could have given another component has a gap.
+		gap -= onHost
+		e.Reason = tree.ReasonNoState
+		if e.LimitedBy == tree.SWA || e.LimitedBy == tree.Full && r.sizes.device.SWA > 0 {
+			e.Reason = tree.ReasonWindowTombstoned
+		}
+	}
+	if gap > 0 {
 		r.misses[e.Reason.String()] += int64(gap)
 	}
 	r.misses[unknown.String()] += int64(e.Units - e.PageRemainder - e.FullOnly)

@@ -58,6 +58,7 @@ type Report struct {
 	OutOfWindow     int64            `json:"out_of_window_freed"`
 	StatesNotKept   int64            `json:"states_not_kept"`
 	Occupancy       []Sample         `json:"occupancy"`
+	Host            *Host            `json:"host,omitempty"` // null: there is no host tier
 
 	TreeBytesPerCachedToken float64 `json:"tree_bytes_per_cached_token"` // at the peak
 	TreePeakBytes           int     `json:"tree_peak_bytes"`
@@ -164,7 +165,7 @@ func report(run *run, b *Bound, wall time.Duration) *Report {
 		Refusals: append([]Refusal{}, r.refusals...), Retractions: r.retractions,
 		RequestHits: r.hit, RequestHitRate: share(int64(r.hit), int64(len(w.Requests))),
 		CachedTokens: r.cached, BlockHits: r.pageHits, ComputedTokens: r.computed, OutputTokens: r.output,
-		HitsByTier: Tiers{Device: r.cached}, MissesByReason: r.misses,
+		HitsByTier: Tiers{Device: r.cached - r.host, Host: r.host}, MissesByReason: r.misses,
 		Evictions: byComponent(o, stats.Evicted), Tombstones: byComponent(o, stats.Tombstones),
 		DuplicatesFreed: stats.DuplicatesFreed, OutOfWindow: stats.OutOfWindowFreed, StatesNotKept: stats.StatesNotKept,
 		Occupancy:     r.timeline.samples,
@@ -187,6 +188,7 @@ func report(run *run, b *Bound, wall time.Duration) *Report {
 		x.BranchPoints.Seen += stats.BranchesSeen[id]
 		x.BranchPoints.Inserted += stats.BranchesInserted[id]
 	}
+	x.Host = hostReport(run, x)
 	x.TokenHitRate = share(x.CachedTokens, x.InputTokens)
 	x.BlockHitRate = share(x.BlockHits, x.Blocks)
 	x.Infinite.TokenHitRate, x.Infinite.BlockHitRate = b.rates(w, o.PageSize)

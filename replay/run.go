@@ -35,6 +35,7 @@ type run struct {
 	meter  meter
 	rec    *recorder
 	driver *driver
+	link   *link // nil without a host tier
 }
 
 // prepare builds a run. Its errors are about the options.
@@ -50,27 +51,37 @@ func prepare(w *workload.Workload, o Options) (*run, error) {
 	if r.sizes, err = newSizes(w, &o); err != nil {
 		return nil, err
 	}
+	if o.HostBytes != 0 {
+		r.link = newLink(&r.o)
+	}
 	r.meter.c, err = cache.New(cache.Options{
 		Tree: tree.Options{
 			Components: o.Profile.Components(), PageSize: o.PageSize, SlidingWindow: o.Profile.Window(),
 			CheckpointGrid: o.Profile.Grid(o.PageSize), Policy: o.Policy,
 		},
 		Pools: r.sizes.pools, KeepOutOfWindow: o.KeepOutOfWindow, NoBranching: o.NoBranching,
-		TrackBuffers: model.DefaultTrackBuffers,
+		TrackBuffers: model.DefaultTrackBuffers, Host: hostOptions(&r.o, &r.sizes, r.link),
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.rec = newRecorder(&r.o, &r.sizes, len(w.Requests))
 	r.driver = newDriver(w, &r.o, r.sizes, &r.meter, r.rec)
+	r.driver.link = r.link
 	return r, nil
 }
 
 func (r *run) run(ctx context.Context) (*Report, error) {
 	c := r.meter.c
+	defer c.Close()
 	if r.o.OpLog != nil {
 		if err := c.Tree().SetLog(r.o.OpLog); err != nil {
 			return nil, fmt.Errorf("operation log: %w", err)
+		}
+		if r.link != nil { // so that the log says so, too
+			if err := c.Tree().SetSwitches(c.Tree().Switches()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	bound := boundBeside(r.w, r.o.Bound)
@@ -82,6 +93,9 @@ func (r *run) run(ctx context.Context) (*Report, error) {
 	}
 	wall := time.Since(start)
 
+	if err := c.Sync(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.nothingLost(); err != nil {
 		return nil, err
 	}

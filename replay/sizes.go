@@ -18,10 +18,12 @@ type sizes struct {
 	// pools is what is made: no more than the workload can use at most, which
 	// gives the same run and takes less memory.
 	pools cache.PoolSizes
-	page  int
-	chunk int  // most prompt tokens in a step
-	keep  bool // SWA slots stay when they leave the window
-	notes []string
+	// hostSize is what the host holds, and host what is made of it.
+	hostSize, host cache.PoolSizes
+	page           int
+	chunk          int  // most prompt tokens in a step
+	keep           bool // SWA slots stay when they leave the window
+	notes          []string
 }
 
 // Lack says what a request would have needed.
@@ -57,6 +59,18 @@ func newSizes(w *workload.Workload, o *Options) (sizes, error) {
 		beside := least + s.whole(o.Chunk) + min(o.inFlight(), len(w.Requests))*s.whole(decodeStride)
 		s.pools.SWA = min(device.SWA, tokens+beside)
 		s.pools.Mamba = min(device.Mamba, states)
+	}
+	if o.HostBytes != 0 {
+		if s.hostSize, err = o.Profile.HostPools(o.HostBytes, split); err != nil {
+			return sizes{}, err
+		}
+		s.host = s.hostSize
+		if !o.uncut {
+			s.host = cache.PoolSizes{Full: min(s.host.Full, tokens), SWA: min(s.host.SWA, tokens), Mamba: min(s.host.Mamba, states)}
+		}
+		if o.HostBytes == model.Unlimited {
+			s.hostSize = s.host
+		}
 	}
 	if o.DeviceBytes == model.Unlimited {
 		s.device = s.pools

@@ -23,7 +23,11 @@ func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
 	b.WriteByte('\n')
-	for _, t := range []table.Writer{r.results(), r.missed(), r.components(), r.calls()} {
+	tables := []table.Writer{r.results(), r.missed(), r.components()}
+	if r.Host != nil {
+		tables = append(tables, r.hostTable())
+	}
+	for _, t := range append(tables, r.calls()) {
 		b.WriteString(t.Render())
 		b.WriteString("\n\n")
 	}
@@ -49,6 +53,9 @@ func (r *Report) writeHead(b *strings.Builder) {
 		pools += fmt.Sprintf(", %s states (%g of the bytes, grid %d)", grouped(int64(r.Pools.Mamba)), *o.StateRatio, o.CheckpointGrid)
 	}
 	line("device", "%s: %s; page %d, %s", o.deviceText(), pools, o.PageSize, o.policyText())
+	if h := r.Host; h != nil {
+		line("host", "%s: %s full tokens, %s; copies at %s/s", h.text(), grouped(int64(h.Pools.Full)), h.WritePolicy, model.FormatSize(int64(h.Bandwidth)))
+	}
 	load := fmt.Sprintf("arrival times kept, at most %d requests at once", o.MaxRunning)
 	if o.Concurrency > 0 {
 		load = plural(int64(o.Concurrency), "request") + " at once, arrival times not kept"
@@ -91,6 +98,9 @@ func (r *Report) results() table.Writer {
 	t.AppendRow(table.Row{"block hit rate", percent(r.BlockHitRate), percent(r.Infinite.BlockHitRate)})
 	t.AppendRow(table.Row{"request hit rate", percent(r.RequestHitRate), ""})
 	t.AppendRow(table.Row{"cached tokens", grouped(r.CachedTokens), ""})
+	if r.Host != nil {
+		t.AppendRow(table.Row{"  on the device / from the host", grouped(r.HitsByTier.Device) + " / " + grouped(r.HitsByTier.Host), ""})
+	}
 	t.AppendRow(table.Row{"computed prompt tokens", grouped(r.ComputedTokens), ""})
 	t.AppendRow(table.Row{"requests done", grouped(int64(r.RequestsDone)), ""})
 	t.AppendRow(table.Row{"requests refused", grouped(int64(r.RequestsRefused)), ""})

@@ -50,14 +50,16 @@ const replayExample = `  # the built-in workload
 
 // replayFlags are the flags of the command replay.
 type replayFlags struct {
-	source sourceFlags
-	model  string
-	device string
-	policy string
-	sweep  string
-	json   string
-	opLog  string
-	o      replay.Options
+	source    sourceFlags
+	model     string
+	device    string
+	host      string
+	bandwidth string
+	policy    string
+	sweep     string
+	json      string
+	opLog     string
+	o         replay.Options
 }
 
 // positive are the numbers that a flag must not set to 0, since 0 stands for the
@@ -81,6 +83,10 @@ func replayCommand() *cobra.Command {
 	r.source.addNames(f)
 	f.StringVar(&r.model, "model", defaultModel, "model profile: "+strings.Join(model.Names(), ", ")+", or a YAML file")
 	f.StringVar(&r.device, "device-bytes", defaultDevice, "memory for cached state, as 40GiB, 1.5TiB or unlimited; the built-in workload has "+builtInDevice)
+	f.StringVar(&r.host, "host-bytes", "", "memory of a host tier below the device, as 400GiB or unlimited (default: none)")
+	f.StringVar(&r.o.WritePolicy, "write-policy", "write-through", "when data is copied to the host: write-through, write-through-selective or write-back")
+	f.StringVar(&r.bandwidth, "host-bandwidth", "25GB", "bytes that the link to the host moves in a second, each way")
+	f.DurationVar(&r.o.HostLatency, "host-latency", replay.DefaultHostLatency, "time that each copy takes besides")
 	f.StringVar(&r.sweep, "sweep", "", "replay once for each size: device-bytes=10GiB..160GiB doubles, device-bytes=10GiB..160GiB:9 takes 9 steps")
 	f.StringVar(&r.json, "json", "", "write the report as JSON to the file, or to standard output if none is named")
 	f.Lookup("json").NoOptDefVal = stdoutName
@@ -213,6 +219,29 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 	}
 	if r.o.DeviceBytes, err = model.ParseSize(r.device); err != nil {
 		return nil, fmt.Errorf("--device-bytes: %w", err)
+	}
+	if r.host != "" {
+		if r.o.HostBytes, err = model.ParseSize(r.host); err != nil {
+			return nil, fmt.Errorf("--host-bytes: %w", err)
+		}
+	}
+	if r.host == "" {
+		for _, name := range []string{"write-policy", "host-bandwidth", "host-latency"} {
+			if flags.Changed(name) {
+				return nil, fmt.Errorf("--%s applies to a host tier: give --host-bytes, too", name)
+			}
+		}
+	}
+	bandwidth, err := model.ParseSize(r.bandwidth)
+	if err != nil || bandwidth == model.Unlimited {
+		return nil, fmt.Errorf("--host-bandwidth is %q: must be bytes a second, as 25GB", r.bandwidth)
+	}
+	r.o.HostBandwidth = float64(bandwidth)
+	if r.o.HostLatency < 0 {
+		return nil, fmt.Errorf("--host-latency is %v: must be 0 or more", r.o.HostLatency)
+	}
+	if r.o.HostLatency == 0 {
+		r.o.HostLatency = -1 // asked for, not left open
 	}
 	if r.o.Policy, err = replay.ParsePolicy(r.policy); err != nil {
 		return nil, fmt.Errorf("--policy: %w", err)
