@@ -31,7 +31,7 @@
 // # Where things are
 //
 // One file a verb: match, insert, split, lock, evict, window (repair), session,
-// record (events), hash, check, query, inspect, draw, oplog. One file a noun:
+// record (events), cascade, backup, loadback, hash, check, query, inspect, draw, oplog. One file a noun:
 // core, node, arena, edges, leaves, recency, slots, key, namespace, policy,
 // action, results, errors, options, and full, swa and mamba, the components
 // behind the interface in hooks. Comments cite rules of the behaviour

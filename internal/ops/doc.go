@@ -176,6 +176,7 @@
 //	mark-write-through-pending nodes=nodes ack=int
 //	                                              MarkWriteThroughPending
 //	finish-write-through nodes=nodes ack=int      FinishWriteThrough
+//	undo-backup node=node components=set ack=int  UndoBackup
 //
 // Load back from the host:
 //

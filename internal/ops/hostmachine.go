@@ -18,6 +18,7 @@ type HostMachine interface {
 	CommitBackup(id tree.NodeID, full tree.Slots, aux []tree.Transfer) (tree.Frees, error)
 	MarkWriteThroughPending(ids []tree.NodeID, ack int64) ([]tree.NodeID, error)
 	FinishWriteThrough(ids []tree.NodeID, ack int64) error
+	UndoBackup(id tree.NodeID, components tree.ComponentSet, ack int64) (tree.Frees, error)
 
 	// Load back, host to device.
 	BuildLoadBackSpec(tree.NodeID) (tree.LoadBackSpec, error)

@@ -120,7 +120,7 @@ func staleCall(t *testing.T, s *Story, spec *verbSpec, stale *fieldSpec, id tree
 	}
 	usual := map[string]string{
 		"node": "B", "from": "B", "until": "A", "nodes": "A,B", "receipt": "r",
-		"component": "swa", "id": "s1", "generation": formatInt64(s.generations["s1"]),
+		"component": "swa", "components": "full,swa", "id": "s1", "generation": formatInt64(s.generations["s1"]),
 		"slots": "1000900..1000903", "write-through": "1:B", "load-back": "1:B",
 		"anchor": "A", "inserted": "B", "ack": "5", "aux": "swa::900..907:A,B", "full": "full::900..903:A",
 		"tokens": "31..34", "units": "4", "found": "0,1,1",

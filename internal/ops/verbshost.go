@@ -14,6 +14,8 @@ import (
 const unsupported = "unsupported"
 
 var (
+	componentsField = field("components", func(c *Call) *tree.ComponentSet { return &c.Skip }, parseSet, tree.ComponentSet.String)
+
 	ackField = field("ack", func(c *Call) *int64 { return &c.Ack }, parseInt64, formatInt64)
 	auxField = field("aux", func(c *Call) *[]tree.Transfer { return &c.Aux }, parseTransfers, formatTransfers).
 			unless(func(c *Call) bool { return len(c.Aux) == 0 }).as(transfersHandle)
@@ -72,6 +74,10 @@ func makeHostVerbs() []verbSpec {
 		{"mark-write-through-pending", list(nodesField, ackField), onHost(func(e *Executor, m HostMachine, c *Call) string {
 			marked, err := m.MarkWriteThroughPending(c.Nodes, c.Ack)
 			return e.or(err, func() string { return e.nodesText(marked) })
+		})},
+		{"undo-backup", list(nodeField, componentsField, ackField), onHost(func(e *Executor, m HostMachine, c *Call) string {
+			frees, err := m.UndoBackup(c.Node, c.Skip, c.Ack)
+			return e.evicted(tree.Evicted{Frees: frees}, err)
 		})},
 		{"finish-write-through", list(nodesField, ackField), onHost(func(e *Executor, m HostMachine, c *Call) string {
 			return e.done(m.FinishWriteThrough(c.Nodes, c.Ack))

@@ -212,6 +212,37 @@ func (o *Oracle) CommitBackup(id tree.NodeID, full tree.Slots, aux []tree.Transf
 	return out.evicted().Frees, nil
 }
 
+// UndoBackup takes back what a backup attached whose copy failed (rule FL-11).
+func (o *Oracle) UndoBackup(id tree.NodeID, components tree.ComponentSet, ack int64) (tree.Frees, error) {
+	const op = "UndoBackup"
+	n, err := o.resolve(op, id)
+	if err != nil {
+		return tree.Frees{}, err
+	}
+	if n == o.root || n.device[tree.Full] == nil {
+		return tree.Frees{}, &tree.OrderError{Op: op, Problem: "the node has no Full on the device"}
+	}
+	if components.Has(tree.Full) && !o.switches.WriteBack {
+		for _, child := range n.children {
+			if child.host[tree.Full] != nil {
+				return tree.Frees{}, &tree.OrderError{Op: op, Problem: "a child is backed up"}
+			}
+		}
+		components = tree.SetOf(o.components...)
+	}
+	if ack != 0 && n.writePending == ack {
+		n.writePending = 0
+	}
+	var out dropped
+	for _, c := range o.components {
+		if components.Has(c) && n.host[c] != nil {
+			o.dropHost(n, c, false, &out)
+		}
+	}
+	o.enterDuplicate(n)
+	return out.evicted().Frees, nil
+}
+
 // checkAck makes the checks that the two calls below share.
 func (o *Oracle) checkAck(op string, nodes []*node, ack int64) error {
 	if ack == 0 {
