@@ -46,6 +46,9 @@ func TestRandomHostTraffic(t *testing.T) {
 			})
 		}
 	})
+	if testing.Short() {
+		return // too few runs to count on
+	}
 	for id := range tree.Component(tree.NumComponents) {
 		if min(all.BackedUp[id], all.LoadedBack[id], all.HostEvicted[id], all.DroppedHostPressure[id]) == 0 {
 			t.Errorf("%v: %d backed up, %d loaded back, %d evicted on the host, %d dropped: the test does not reach what it is for",
