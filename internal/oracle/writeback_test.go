@@ -137,14 +137,14 @@ func TestDropSubtree(t *testing.T) { // WB-2
 
 func TestPausedEviction(t *testing.T) {
 	r := hostRig(t, withSWA(1, 4), false)
-	n := r.chain(4, 2)
+	r.chain(4, 2)
 	total, leaves := r.evict(tree.SWA, 4)
 	r.equal("X-EV-8", []any{total.Freed, leaves}, []any{tree.Units{0, 4, 0}, []tree.NodeID(nil)})
 	r.looks("1..4 F=1..4 S=-", ".5..6 F=5..6 S=1000005..1000006")
 
 	for _, room := range []bool{true, false} {
 		r = hostRig(t, withSWA(1, 4), true)
-		n = r.chain(4, 2)
+		n := r.chain(4, 2)
 		b := n[0]
 		r.ok(r.EvictStart(tree.SWA, 4))
 		_, err := r.FinishStateEviction(tree.SWA, b)
