@@ -1,0 +1,63 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/treecore/treecore/storage"
+	_ "github.com/treecore/treecore/storage/file"
+	"github.com/treecore/treecore/storage/storagetest"
+	"github.com/treecore/treecore/tree"
+)
+
+func TestBadURLsNameTheFieldAndTheRemedy(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ url, field, allowed string }{
+		{"", "url", "file:DIR"},
+		{"/var/cache", "url", "file:DIR"},
+		{"nfs:/x", "scheme", "file"},
+		{"file:", "folder", "file:/var/cache/treecore"},
+		{"file:" + dir + "?size=lots", "size", "16GiB"},
+		{"file:" + dir + "?size=10", "size", "at least 1048576 bytes"},
+		{"file:" + dir + "?size=1GiB&size=2GiB", "size", "one value"},
+		{"file:" + dir + "?sise=1GiB", "setting \"sise\"", "size"},
+	} {
+		_, err := storage.Open(context.Background(), c.url, storagetest.Fingerprint())
+		var e *storage.ConfigError
+		if !errors.As(err, &e) || e.Field != c.field || !strings.Contains(e.Allowed, c.allowed) {
+			t.Errorf("%q: %v, wanted field %s and a remedy with %q", c.url, err, c.field, c.allowed)
+		}
+	}
+}
+
+func TestBadFingerprintsNameEveryField(t *testing.T) {
+	_, err := storage.Open(context.Background(), "file:"+t.TempDir(), storage.Fingerprint{Components: tree.SetOf(tree.SWA), Window: -1})
+	for _, field := range []string{"Model", "Revision", "DType", "PageSize", "Components", "Window", "Ranks"} {
+		if err == nil || !strings.Contains(err.Error(), "fingerprint."+field) {
+			t.Errorf("%v does not name %s", err, field)
+		}
+	}
+	f := storagetest.Fingerprint()
+	f.Rank = 2
+	var e *storage.ConfigError
+	if err := f.Validate(); !errors.As(err, &e) || e.Field != "fingerprint.Rank" {
+		t.Errorf("rank 2 of 2: %v", err)
+	}
+}
+
+func TestFingerprintIDsDiffer(t *testing.T) {
+	f := storagetest.Fingerprint()
+	for _, v := range storagetest.Variants(f) {
+		if v.Fingerprint.ID() == f.ID() {
+			t.Errorf("%s differs, and the id does not", v.Name)
+		}
+		if err := v.Fingerprint.Validate(); err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}
