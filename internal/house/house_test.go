@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"storage": {"tree"},
 	// The backends know nothing of each other.
 	"storage/file":        {"storage"},
+	"storage/redis":       {"storage"},
 	"storage/storagetest": {"storage", "tree"},
 	"workload":            {},
 	"model":               {"tree", "cache"},

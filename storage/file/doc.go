@@ -10,7 +10,7 @@
 // read is one read call, and asking whether a page exists touches no disk. The
 // size cap is kept by dropping the oldest segment as a whole; pages in it that
 // were used since they were written move to the newest one, as long as they are
-// not more than half of it.
+// not more than half a segment.
 //
 // In the folder there is one subfolder for each fingerprint, named by its id:
 //

@@ -11,8 +11,9 @@ import (
 )
 
 // evict drops the oldest segment. Pages in it that were asked for since they
-// were written move to the newest segment, as long as they are at most half of
-// the old one, so that every eviction frees at least half a segment.
+// were written move to the newest segment, as long as they are at most half a
+// segment. They count as unused there: a second eviction of the same write drops
+// them, so making room ends.
 func (s *Store) evict() error {
 	old := s.order[0]
 	if old == s.active {
@@ -26,7 +27,7 @@ func (s *Store) evict() error {
 	if err != nil {
 		list = nil // not readable: nothing can be carried over
 	}
-	budget := old.size / 2
+	budget := s.segment / 2
 	for _, e := range list {
 		s.mu.Lock()
 		p, ok := s.index[e.key]

@@ -14,7 +14,7 @@ import (
 )
 
 func testRoundTrip(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(6, 1, tree.Namespace{}), "full")
 	r.wantAll(keys, false)
 	r.put(keys[:3])
@@ -36,7 +36,7 @@ func testRoundTrip(t *testing.T, p Place) {
 }
 
 func testPools(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	page := Chain(1, 1, tree.Namespace{})[0]
 	full, swa, mamba := storage.KeyOf(page, tree.Full), storage.KeyOf(page, tree.SWA), storage.KeyOf(page, tree.Mamba)
 	sidecar := storage.Key{Page: page, Pool: "full-indexer"}
@@ -50,7 +50,7 @@ func testPools(t *testing.T, p Place) {
 }
 
 func testFingerprints(t *testing.T, p Place) {
-	f := Fingerprint()
+	f := p.fingerprint()
 	keys := storage.Keys(Chain(4, 1, tree.Namespace{}), "full")
 	first := open(t, p, f)
 	first.put(keys)
@@ -69,7 +69,7 @@ func testFingerprints(t *testing.T, p Place) {
 }
 
 func testNamespaces(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	spaces := []tree.Namespace{
 		{}, {HasExtraKey: true}, {ExtraKey: "a"}, {Salt: "a"}, {ExtraKey: "a", Salt: "b"}, {ExtraKey: "ab"}, {Salt: "ab"},
 		{Salt: "a@b"}, {Salt: "a/b"}, {Salt: ".."}, {Salt: "a\x00b"}, {Salt: strings.Repeat("s", 300)}, {Salt: "\U0001F333"},
@@ -97,7 +97,7 @@ func testNamespaces(t *testing.T, p Place) {
 }
 
 func testDelete(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(5, 1, tree.Namespace{}), "full")
 	r.put(keys)
 	if err := r.Delete(r.ctx, []storage.Key{keys[1], keys[3], keys[3]}); err != nil {
@@ -123,7 +123,7 @@ func testWarm(t *testing.T, p Place) {
 	if p.Forgets {
 		t.Skip("this backend keeps nothing")
 	}
-	f := Fingerprint()
+	f := p.fingerprint()
 	keys := storage.Keys(Chain(100, 1, tree.Namespace{}), "full")
 	r := open(t, p, f)
 	r.put(keys[:40])
@@ -146,7 +146,7 @@ func testWarm(t *testing.T, p Place) {
 // What a look-up promised is not what a read delivers: the leading run of true
 // answers is.
 func testVanish(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	pages := Chain(4, 1, tree.Namespace{})
 	full, swa := storage.Keys(pages, "full"), storage.Keys(pages, "swa")
 	r.put(full)
@@ -170,7 +170,7 @@ func testVanish(t *testing.T, p Place) {
 }
 
 func testLongBatch(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	pages := Chain(3*storage.MaxBatch+1, 1, tree.Namespace{})
 	keys := storage.Keys(pages, "full")
 	r.put(keys[:len(keys)-1])
@@ -188,7 +188,7 @@ func testLongBatch(t *testing.T, p Place) {
 }
 
 func testBadKeys(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	page := Chain(1, 1, tree.Namespace{})[0]
 	good := storage.KeyOf(page, tree.Full)
 	for _, pool := range []string{"", "Full", "a/b", "..", "a b", "swa\x00", strings.Repeat("x", storage.MaxPoolName+1), "\u00e9"} {
@@ -220,7 +220,7 @@ func testBadKeys(t *testing.T, p Place) {
 }
 
 func testCancelled(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(3, 1, tree.Namespace{}), "full")
 	r.put(keys)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -244,7 +244,7 @@ func testCancelled(t *testing.T, p Place) {
 }
 
 func testClosed(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(1, 1, tree.Namespace{}), "full")
 	r.put(keys)
 	r.close()

@@ -41,7 +41,7 @@ func (w *lockedBuffer) String() string {
 }
 
 func testDamage(t *testing.T, p Place) {
-	f := Fingerprint()
+	f := p.fingerprint()
 	other := f
 	other.Revision = "other"
 	key := func(first uint32) storage.Key { return storage.Keys(Chain(1, first, tree.Namespace{}), "full")[0] }
@@ -75,7 +75,7 @@ func testDamage(t *testing.T, p Place) {
 		t.Run(c.name, func(t *testing.T) {
 			log := logged(t)
 			f := f
-			f.Layout = c.name // a place of its own
+			f.Layout += c.name // a place of its own
 			if c.kind == storage.WrongLength || strings.HasPrefix(c.name, "of another") {
 				change := c.change
 				c.change = func(b []byte) []byte {
@@ -114,7 +114,7 @@ func testDamage(t *testing.T, p Place) {
 }
 
 func testLength(t *testing.T, p Place) {
-	f := Fingerprint()
+	f := p.fingerprint()
 	for _, size := range []int{1, pageSize - 1, pageSize + 1, 10 * pageSize} {
 		r := open(t, p, f)
 		keys := storage.Keys(Chain(1, 1, tree.Namespace{}), "full")

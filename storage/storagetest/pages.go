@@ -36,7 +36,7 @@ func Variants(f storage.Fingerprint) []Variant {
 	add("window", func(g *storage.Fingerprint) { g.Window *= 2 })
 	add("ranks", func(g *storage.Fingerprint) { g.Ranks *= 2 })
 	add("rank", func(g *storage.Fingerprint) { g.Rank++ })
-	add("layout", func(g *storage.Fingerprint) { g.Layout = "layers-first" })
+	add("layout", func(g *storage.Fingerprint) { g.Layout += "layers-first" })
 	add("text moved to the next field", func(g *storage.Fingerprint) { g.Model, g.Revision = f.Model+f.Revision[:1], f.Revision[1:] })
 	return out
 }

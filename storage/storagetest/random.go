@@ -14,7 +14,7 @@ import (
 )
 
 func testCounters(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(10, 1, tree.Namespace{}), "full")
 	r.put(keys[:6])
 	r.put(keys[4:8])
@@ -33,7 +33,7 @@ func testCounters(t *testing.T, p Place) {
 
 // The slow twin is a set of keys: what a page holds follows from its key.
 func testModel(t *testing.T, p Place) {
-	f := Fingerprint()
+	f := p.fingerprint()
 	r := open(t, p, f)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	pages := Chain(30, 1, tree.Namespace{Salt: "model"})
@@ -88,7 +88,7 @@ func testModel(t *testing.T, p Place) {
 // Three properties: a hit has its page's bytes whatever runs beside it, no call
 // fails, and what nobody deletes is there in the end.
 func testConcurrent(t *testing.T, p Place) {
-	r := open(t, p, Fingerprint())
+	r := open(t, p, p.fingerprint())
 	keys := storage.Keys(Chain(40, 1, tree.Namespace{}), "full")
 	kept, shaky := keys[:20], keys[20:]
 	rounds := 60

@@ -20,6 +20,9 @@ type Place struct {
 	// Tamper replaces the stored frame of a key, which is the last that was
 	// written, behind the back of an open store.
 	Tamper func(t *testing.T, f storage.Fingerprint, k storage.Key, change func(frame []byte) []byte)
+	// Fingerprint changes the fingerprints of a test, so that tests that share a
+	// server have a place of their own; nil leaves them.
+	Fingerprint func(f storage.Fingerprint) storage.Fingerprint
 	// Forgets says that an opening after Close may find nothing, as with a
 	// backend in memory.
 	Forgets bool
@@ -34,6 +37,14 @@ type rig struct {
 }
 
 const pageSize = 200
+
+func (p Place) fingerprint() storage.Fingerprint {
+	f := Fingerprint()
+	if p.Fingerprint != nil {
+		f = p.Fingerprint(f)
+	}
+	return f
+}
 
 func open(t *testing.T, p Place, f storage.Fingerprint) *rig {
 	t.Helper()

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Starts and stops the servers that the storage tests use: Redis alone, as a
+# cluster of three, behind a sentinel, and with TLS.
+#
+#   scripts/services.sh install        installs redis-server and openssl (Debian)
+#   eval "$(scripts/services.sh start)"   starts them and sets the variables that the tests read
+#   go test ./storage/...
+#   scripts/services.sh stop
+#
+# They listen on 127.0.0.1 from port TREECORE_SERVICES_PORT (default 17000) on,
+# keep everything in TREECORE_SERVICES_DIR (default /tmp/treecore-services), and
+# are ended by the process ids that start left there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=${TREECORE_SERVICES_DIR:-/tmp/treecore-services}
+port=${TREECORE_SERVICES_PORT:-17000}
+
+say() { echo "scripts/services.sh: $*" >&2; }
+
+install() {
+  if ! command -v redis-server >/dev/null 2>&1; then
+    apt-get update -qq && apt-get install -y -qq redis-server >&2
+    # Debian starts one of its own, which nobody here needs.
+    systemctl disable --now redis-server >/dev/null 2>&1 || true
+  fi
+  command -v openssl >/dev/null 2>&1 || apt-get install -y -qq openssl >&2
+}
+
+# redis NAME PORT [SETTINGS...]: one server, in a folder of its own.
+redis() {
+  local name=$1 at=$2
+  shift 2
+  mkdir -p "$dir/$name"
+  redis-server --port "$at" --bind 127.0.0.1 --dir "$dir/$name" --save '' --daemonize yes \
+    --pidfile "$dir/$name.pid" --logfile "$dir/$name/log" "$@" >/dev/null
+}
+
+# answers COMMAND...: waits until it prints PONG.
+answers() {
+  for _ in $(seq 100); do
+    if [ "$("$@" ping 2>/dev/null)" = PONG ]; then return 0; fi
+    sleep 0.1
+  done
+  say "no answer to: $* (see $dir)"
+  return 1
+}
+
+start() {
+  for program in redis-server redis-cli openssl; do
+    if ! command -v "$program" >/dev/null 2>&1; then
+      say "$program is missing: run scripts/services.sh install"
+      exit 2
+    fi
+  done
+  stop
+  mkdir -p "$dir"
+
+  redis single "$port" --appendonly yes
+  answers redis-cli -p "$port"
+
+  for i in 1 2 3; do
+    redis "cluster$i" $((port + i)) --cluster-enabled yes --cluster-config-file nodes.conf
+    answers redis-cli -p $((port + i))
+  done
+  redis-cli --cluster create "127.0.0.1:$((port + 1))" "127.0.0.1:$((port + 2))" "127.0.0.1:$((port + 3))" \
+    --cluster-yes >"$dir/cluster.log" 2>&1
+  for i in 1 2 3; do
+    for _ in $(seq 100); do
+      if redis-cli -p $((port + i)) cluster info | grep -q cluster_state:ok; then break; fi
+      sleep 0.1
+    done
+  done
+
+  redis master $((port + 4)) --requirepass secret
+  answers redis-cli -p $((port + 4)) -a secret --no-auth-warning
+  mkdir -p "$dir/sentinel"
+  printf '%s\n' "port $((port + 5))" "bind 127.0.0.1" "dir $dir/sentinel" "daemonize yes" \
+    "pidfile $dir/sentinel.pid" "logfile $dir/sentinel/log" \
+    "sentinel monitor main 127.0.0.1 $((port + 4)) 1" "sentinel auth-pass main secret" >"$dir/sentinel/conf"
+  redis-server "$dir/sentinel/conf" --sentinel >/dev/null
+  answers redis-cli -p $((port + 5))
+
+  openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+    -keyout "$dir/tls.key" -out "$dir/tls.pem" 2>/dev/null
+  redis tls 0 --tls-port $((port + 6)) --tls-cert-file "$dir/tls.pem" --tls-key-file "$dir/tls.key" \
+    --tls-ca-cert-file "$dir/tls.pem" --tls-auth-clients no --requirepass secret
+  answers redis-cli -p $((port + 6)) --tls --cacert "$dir/tls.pem" -a secret --no-auth-warning
+
+  cat <<VARIABLES
+export TREECORE_REDIS_URL='redis://127.0.0.1:$port'
+export TREECORE_REDIS_CLUSTER_URL='redis://127.0.0.1:$((port + 1)),127.0.0.1:$((port + 2)),127.0.0.1:$((port + 3))?mode=cluster'
+export TREECORE_REDIS_SENTINEL_URL='redis://:secret@127.0.0.1:$((port + 5))?mode=sentinel&master=main'
+export TREECORE_REDIS_TLS_URL='rediss://:secret@127.0.0.1:$((port + 6))?ca=$dir/tls.pem'
+VARIABLES
+}
+
+stop() {
+  [ -d "$dir" ] || return 0
+  for file in "$dir"/*.pid; do
+    [ -f "$file" ] || continue
+    pid=$(cat "$file")
+    # The id may have gone to another process since: look what it runs.
+    if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q redis-server; then
+      kill "$pid" 2>/dev/null || true
+      for _ in $(seq 100); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.05
+      done
+    fi
+  done
+  rm -rf "$dir"
+}
+
+case "${1:-}" in
+  install|start|stop) "$1" ;;
+  *) say "say install, start or stop"; exit 2 ;;
+esac
