@@ -154,14 +154,14 @@ func TestSizes(t *testing.T) {
 	}{
 		{"40GiB", 40 << 30, "40GiB"}, {"1.5TiB", 3 << 39, "1.5TiB"}, {"512MiB", 512 << 20, "512MiB"},
 		{"10GB", 10_000_000_000, "9.31GiB"}, {"123", 123, "123B"}, {"64 kib", 64 << 10, "64KiB"}, {"7B", 7, "7B"},
-		{"unlimited", model.Unlimited, "unlimited"}, {"0", model.Unlimited, "unlimited"},
+		{"unlimited", model.Unlimited, "unlimited"},
 	} {
 		got, err := model.ParseSize(c.text)
 		if err != nil || got != c.want || model.FormatSize(got) != c.format {
 			t.Errorf("%s: %d %s %v, want %d %s", c.text, got, model.FormatSize(got), err, c.want, c.format)
 		}
 	}
-	for _, text := range []string{"", "GiB", "40 giga", "-1GiB", "1e3", "0x10", "1.2.3GiB", "NaN", "inf", "9999999PiB", "0.1B", "40GiB/s", "+1"} {
+	for _, text := range []string{"", "0", "0GiB", "GiB", "40 giga", "-1GiB", "1e3", "0x10", "1.2.3GiB", "NaN", "inf", "9999999PiB", "0.1B", "40GiB/s", "+1"} {
 		_, err := model.ParseSize(text)
 		var wrong *model.SizeError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "40GiB") {

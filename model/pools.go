@@ -53,6 +53,9 @@ func (e *TooSmallError) Error() string {
 		e.Model, FormatSize(e.Bytes), e.Have, e.Component, e.What, e.Want, formatSize(e.Needed, math.Ceil), e.Needed)
 }
 
+// smallestShare is the smallest part of the memory that a pool may be given.
+const smallestShare = 1e-6
+
 func (s Split) complete(p *Profile) (Split, error) {
 	if s.PageSize == 0 {
 		s.PageSize = p.PageSize
@@ -73,11 +76,11 @@ func (s Split) complete(p *Profile) (Split, error) {
 	if s.PageSize < 1 || s.PageSize > tree.MaxPageSize {
 		bad("page size", s.PageSize, fmt.Sprintf("from 1 to %d", tree.MaxPageSize))
 	}
-	if !(s.SWARatio > 0 && s.SWARatio <= 1) {
-		bad("swa ratio", s.SWARatio, "above 0 and at most 1")
+	if !(s.SWARatio >= smallestShare && s.SWARatio <= 1) {
+		bad("swa ratio", s.SWARatio, fmt.Sprintf("from %v to 1", smallestShare))
 	}
-	if !(s.StateRatio > 0 && s.StateRatio < 1) {
-		bad("state ratio", s.StateRatio, "between 0 and 1")
+	if !(s.StateRatio >= smallestShare && s.StateRatio <= 1-smallestShare) {
+		bad("state ratio", s.StateRatio, fmt.Sprintf("from %v to %v", smallestShare, 1-smallestShare))
 	}
 	if s.TrackBuffers < 1 || s.TrackBuffers > 2 {
 		bad("track buffers", s.TrackBuffers, "1 or 2")
@@ -202,9 +205,12 @@ func (p *Profile) needed(s Split, swa, states int) int64 {
 	if p.Mamba != nil {
 		bytes = max(bytes, float64(states)*float64(p.Mamba.BytesPerState)/s.StateRatio)
 	}
+	if bytes >= math.MaxInt64/2 {
+		return math.MaxInt64 // more than any device has
+	}
 	need := int64(math.Ceil(bytes))
 	// The divisions above may lose a little.
-	for got := p.fit(need, s); got.Full < s.PageSize || got.SWA < swa || got.Mamba < states; got = p.fit(need, s) {
+	for got := p.fit(need, s); need < math.MaxInt64/2 && (got.Full < s.PageSize || got.SWA < swa || got.Mamba < states); got = p.fit(need, s) {
 		need += 1 + need/10000
 	}
 	return need

@@ -31,8 +31,8 @@ func (e *SizeError) Error() string {
 }
 
 // ParseSize reads an amount of memory: 40GiB, 1.5TiB, 512MiB, 10GB, plain bytes.
-// Case does not matter. "unlimited" and 0 give Unlimited. A *SizeError reports
-// anything else.
+// Case does not matter. "unlimited" gives Unlimited. A *SizeError reports
+// anything else, 0 included.
 func ParseSize(text string) (int64, error) {
 	if strings.EqualFold(text, "unlimited") {
 		return Unlimited, nil
@@ -50,10 +50,8 @@ func ParseSize(text string) (int64, error) {
 	number, err := strconv.ParseFloat(digits, 64)
 	bytes := number * factor
 	switch {
-	case err != nil || bytes >= math.MaxInt64 || bytes != 0 && bytes < 1:
+	case err != nil || bytes >= math.MaxInt64 || bytes < 1:
 		return 0, &SizeError{Text: text}
-	case bytes == 0:
-		return Unlimited, nil
 	}
 	return int64(bytes), nil
 }

@@ -4,6 +4,9 @@
 package replay
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/treecore/treecore/tree"
 	"github.com/treecore/treecore/workload"
 )
@@ -14,8 +17,8 @@ type Bound struct {
 	hits []int // tokens found of each request's prompt
 }
 
-// NewBound asks the requests one after the other in listed order, each with its
-// prompt and output kept in full, and token by token: neither pages, nor windows
+// NewBound asks the requests one after the other in the order in which they
+// arrive (those of one moment as listed), each with its prompt and output kept in full, and token by token: neither pages, nor windows
 // or checkpoints, nor the rule that a token must be computed take anything away.
 // stop, if it is not nil, ends the work early when it is closed; the result is
 // then nil.
@@ -26,7 +29,17 @@ func NewBound(w *workload.Workload, stop <-chan struct{}) (*Bound, error) {
 	}
 	b := &Bound{hits: make([]int, len(w.Requests))}
 	var tokens []tree.Token
-	for i := range w.Requests {
+	order := make([]int, len(w.Requests))
+	for i := range order {
+		order[i] = i
+	}
+	closed := slices.ContainsFunc(w.Requests, func(r workload.Request) bool { return len(r.After) > 0 })
+	if !closed { // requests that wait for others stand behind them already
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Compare(w.Requests[a].Arrival, w.Requests[b].Arrival)
+		})
+	}
+	for _, i := range order {
 		select {
 		case <-stop:
 			return nil, nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,12 @@ differ between machines; the ratio to the floor is what to quote.`,
 
   # with the published workload, whose two files are in a folder
   treecore bench --workload-dir ../shared/bench`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: bench takes flags only; a file for the results is named by --json=FILE", args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			pattern, err := regexp.Compile(only)
 			if err != nil {
@@ -64,7 +70,7 @@ differ between machines; the ratio to the floor is what to quote.`,
 				}
 			}
 			if len(kept) == 0 {
-				return fmt.Errorf("--only %q: no benchmark has such a name; without --only all are listed", only)
+				return fmt.Errorf("--only %q: no benchmark has such a name; names begin with match, insert, split, lock, evict, memory or workload", only)
 			}
 			return runBench(c, kept, duration, jsonFile)
 		},
@@ -118,10 +124,11 @@ func runBench(c *cobra.Command, cases []bench.Case, duration time.Duration, json
 }
 
 func printBench(w io.Writer, floor bench.Floor, results []bench.Result) error {
-	fmt.Fprintf(w, "machine  copies %.1f GB/s and compares %.1f GB/s in 64 MiB; x floor: see treecore bench --help\n\n",
+	var page strings.Builder
+	fmt.Fprintf(&page, "machine  copies %.1f GB/s and compares %.1f GB/s in 64 MiB; x floor: see treecore bench --help\n\n",
 		floor.CopyBytesPerSecond/1e9, floor.CompareBytesPerSecond/1e9)
 	t := table.NewWriter()
-	t.SetOutputMirror(w)
+	t.SetOutputMirror(&page)
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"benchmark", "time", "p99", "allocations", "bytes", "x floor", "bytes/token", "bytes/node"})
 	t.SetColumnConfigs([]table.ColumnConfig{
@@ -148,5 +155,9 @@ func printBench(w io.Writer, floor bench.Floor, results []bench.Result) error {
 		})
 	}
 	t.Render()
+	page.WriteByte('\n')
+	if _, err := io.WriteString(w, page.String()); err != nil {
+		return &failure{fmt.Errorf("the results cannot be written: %w", err)}
+	}
 	return nil
 }

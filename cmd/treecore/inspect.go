@@ -62,7 +62,7 @@ func inspect(stdout io.Writer, path string, check, transcript bool) error {
 		calls = out
 	}
 	var core *tree.Core
-	err := ops.Replay(in, func(o tree.Options) (ops.Machine, error) {
+	refused, err := ops.Replay(in, func(o tree.Options) (ops.Machine, error) {
 		var err error
 		core, err = tree.New(o)
 		return core, err
@@ -70,7 +70,7 @@ func inspect(stdout io.Writer, path string, check, transcript bool) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := draw(out, core, check); err != nil {
+	if err := draw(out, core, check, refused); err != nil {
 		return errors.Join(&failure{fmt.Errorf("%s: %w", path, err)}, out.Flush())
 	}
 	if err := out.Flush(); err != nil {
@@ -80,7 +80,7 @@ func inspect(stdout io.Writer, path string, check, transcript bool) error {
 }
 
 // draw draws the tree, or checks it.
-func draw(w io.Writer, core *tree.Core, check bool) error {
+func draw(w io.Writer, core *tree.Core, check bool, refused int) error {
 	if !check {
 		return core.Draw(w)
 	}
@@ -89,5 +89,8 @@ func draw(w io.Writer, core *tree.Core, check bool) error {
 	}
 	full, aux := core.TotalSize()
 	_, err := fmt.Fprintf(w, "the tree is sound: %d nodes, %d full slots, %d slots of other components\n", core.NodeCount(), full, aux)
+	if err == nil && refused > 0 {
+		_, err = fmt.Fprintf(w, "but %d calls of the log were refused: see --transcript\n", refused)
+	}
 	return err
 }

@@ -26,6 +26,8 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// The first interrupt asks for an end; from then on one ends the process.
+	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -62,7 +64,7 @@ wrong.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
-	root.SetArgs(args)
+	root.SetArgs(joinJSON(args))
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
@@ -75,6 +77,21 @@ wrong.`,
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// joinJSON makes one word of --json and the file directly behind it, since the
+// flag's value is optional. Anything else that stands alone stays a mistake.
+func joinJSON(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--json" && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			out = append(out, "--json="+args[i+1])
+			i++
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return out
 }
 
 // failure marks the error of a run that began with sound input. All other errors

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -83,7 +84,7 @@ func replayCommand() *cobra.Command {
 	r.source.addNames(f)
 	f.StringVar(&r.model, "model", defaultModel, "model profile: "+strings.Join(model.Names(), ", ")+", or a YAML file")
 	f.StringVar(&r.device, "device-bytes", defaultDevice, "memory for cached state, as 40GiB, 1.5TiB or unlimited; the built-in workload has "+builtInDevice)
-	f.StringVar(&r.host, "host-bytes", "", "memory of a host tier below the device, as 400GiB or unlimited (default: none)")
+	f.StringVar(&r.host, "host-bytes", "", "memory of a host tier below the device, as 400GiB or unlimited; 0: none (default: none)")
 	f.StringVar(&r.o.WritePolicy, "write-policy", "write-through", "when data is copied to the host: write-through, write-through-selective or write-back")
 	f.StringVar(&r.bandwidth, "host-bandwidth", "25GB", "bytes that the link to the host moves in a second, each way")
 	f.DurationVar(&r.o.HostLatency, "host-latency", replay.DefaultHostLatency, "time that each copy takes besides")
@@ -114,14 +115,32 @@ func replayCommand() *cobra.Command {
 // stdoutName stands for the standard output where a file is asked for.
 const stdoutName = "-"
 
-// args accepts a file behind a bare --json.
-func (r *replayFlags) args(c *cobra.Command, args []string) error {
-	if len(args) == 1 && c.Flags().Changed("json") && r.json == stdoutName {
-		r.json = args[0]
-		return nil
-	}
+// args refuses arguments that no flag takes.
+func (r *replayFlags) args(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q: replay takes flags only, a trace is named by --trace", args[0])
+	}
+	return nil
+}
+
+// distinctFiles refuses to write to the file that is read, or two things to one.
+func (r *replayFlags) distinctFiles() error {
+	used := map[string]string{}
+	for _, f := range []struct{ flag, path string }{{"--trace", r.source.trace}, {"--op-log", r.opLog}, {"--json", r.json}} {
+		if f.path == "" || f.path == stdoutName {
+			continue
+		}
+		path, err := filepath.Abs(f.path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.flag, err)
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		if other, ok := used[path]; ok {
+			return fmt.Errorf("%s and %s are one file, %s: name another", other, f.flag, f.path)
+		}
+		used[path] = f.flag
 	}
 	return nil
 }
@@ -136,6 +155,9 @@ func (r *replayFlags) run(c *cobra.Command, _ []string) error {
 	}
 	w, err := r.source.open(c, r.o.Seed)
 	if err != nil {
+		return err
+	}
+	if err := r.distinctFiles(); err != nil {
 		return err
 	}
 	closeLog, err := r.openLog()
@@ -219,6 +241,9 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 	}
 	if r.o.DeviceBytes, err = model.ParseSize(r.device); err != nil {
 		return nil, fmt.Errorf("--device-bytes: %w", err)
+	}
+	if r.host == "0" { // none, as without the flag
+		r.host = ""
 	}
 	if r.host != "" {
 		if r.o.HostBytes, err = model.ParseSize(r.host); err != nil {

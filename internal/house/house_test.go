@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"replay":              {"tree", "pool", "cache", "workload", "model"},
 	"cmd/treecore":        {"tree", "pool", "cache", "workload", "model", "replay", "internal/ops", "internal/bench"},
 	"internal/ops":        {"tree"},
-	"internal/bench":      {"tree", "pool", "cache"},
+	"internal/bench":      {"tree", "pool"},
 	// The oracle shares types with the tree, and no logic.
 	"internal/oracle": {"tree", "internal/ops"},
 	"internal/house":  {},

@@ -60,7 +60,7 @@ func TestLogReplays(t *testing.T) {
 				}
 				return c, err
 			}
-			if err := ops.Replay(strings.NewReader(text), again, &transcript); err != nil {
+			if _, err := ops.Replay(strings.NewReader(text), again, &transcript); err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(text, second.String()) || second.Len() == 0 {

@@ -130,10 +130,10 @@ func TestHeader(t *testing.T) {
 func TestReplayNamesTheLine(t *testing.T) {
 	log := "treecore-log 1 page=2\n\n# a comment\nmatch tokens=1..4\nmatch\n"
 	var p *ops.ParseError
-	if err := ops.Replay(strings.NewReader(log), newOracle, &strings.Builder{}); !errors.As(err, &p) || p.Line != 5 {
+	if _, err := ops.Replay(strings.NewReader(log), newOracle, &strings.Builder{}); !errors.As(err, &p) || p.Line != 5 {
 		t.Errorf("got %v, want a *ParseError of line 5", err)
 	}
-	if err := ops.Replay(strings.NewReader(""), newOracle, &strings.Builder{}); !errors.As(err, &p) || p.Line != 1 {
+	if _, err := ops.Replay(strings.NewReader(""), newOracle, &strings.Builder{}); !errors.As(err, &p) || p.Line != 1 {
 		t.Errorf("empty log: got %v", err)
 	}
 }
@@ -169,7 +169,7 @@ is-root node=77
 `
 	for _, m := range machines {
 		var out strings.Builder
-		if err := ops.Replay(strings.NewReader(log), m.make, &out); err != nil {
+		if _, err := ops.Replay(strings.NewReader(log), m.make, &out); err != nil {
 			t.Fatal(err)
 		}
 		// With no boundary in the receipt a release would walk to the root,

@@ -19,24 +19,25 @@ const maxLineBytes = 64 << 20
 // Replay makes a machine from the header of a log, runs its lines, and writes a
 // transcript: each line as it is written canonically, and what it returned,
 // indented by two spaces. A call that returns an error is part of the
-// transcript and does not end it. The error of Replay is about the log itself
-// (*ParseError with its line), the reader, the writer or the options.
-func Replay(log io.Reader, newMachine func(tree.Options) (Machine, error), transcript io.Writer) error {
+// transcript and does not end it; refused counts them. The error of Replay is
+// about the log itself (*ParseError with its line), the reader, the writer or
+// the options.
+func Replay(log io.Reader, newMachine func(tree.Options) (Machine, error), transcript io.Writer) (refused int, err error) {
 	in := bufio.NewScanner(log)
 	in.Buffer(make([]byte, 0, 64<<10), maxLineBytes)
 	if !in.Scan() {
 		if err := in.Err(); err != nil {
-			return err
+			return 0, err
 		}
-		return &ParseError{Line: 1, Problem: "the log is empty", Remedy: `the first line begins with "` + headerStart + `"`}
+		return 0, &ParseError{Line: 1, Problem: "the log is empty", Remedy: `the first line begins with "` + headerStart + `"`}
 	}
 	options, err := ParseHeader(in.Text())
 	if err != nil {
-		return atLine(err, 1)
+		return 0, atLine(err, 1)
 	}
 	m, err := newMachine(options)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	out := bufio.NewWriter(transcript)
 	e := &Executor{Machine: m, Explain: true}
@@ -44,15 +45,19 @@ func Replay(log io.Reader, newMachine func(tree.Options) (Machine, error), trans
 	for line := 2; in.Scan(); line++ {
 		c, err := ParseCall(in.Text())
 		if err != nil {
-			return errors.Join(atLine(err, line), out.Flush())
+			return refused, errors.Join(atLine(err, line), out.Flush())
 		}
 		if c.Verb == "" {
 			continue
 		}
 		fmt.Fprintln(out, c.Format())
-		fmt.Fprintln(out, "  "+strings.ReplaceAll(e.Run(&c), "\n", "\n  "))
+		answer := e.Run(&c)
+		if strings.HasPrefix(answer, "error: ") {
+			refused++
+		}
+		fmt.Fprintln(out, "  "+strings.ReplaceAll(answer, "\n", "\n  "))
 	}
-	return errors.Join(in.Err(), out.Flush())
+	return refused, errors.Join(in.Err(), out.Flush())
 }
 
 func atLine(err error, line int) error {
