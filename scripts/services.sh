@@ -94,18 +94,26 @@ export TREECORE_REDIS_TLS_URL='rediss://:secret@127.0.0.1:$((port + 6))?ca=$dir/
 VARIABLES
 }
 
+# runs PID: whether that process is one of ours, and not only waits to be reaped.
+runs() {
+  local line
+  line=$({ tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null) || return 1
+  [[ $line == *redis-server* ]]
+}
+
 stop() {
   [ -d "$dir" ] || return 0
   for file in "$dir"/*.pid; do
     [ -f "$file" ] || continue
     pid=$(cat "$file")
     # The id may have gone to another process since: look what it runs.
-    if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q redis-server; then
+    if runs "$pid"; then
       kill "$pid" 2>/dev/null || true
-      for _ in $(seq 100); do
-        kill -0 "$pid" 2>/dev/null || break
+      for _ in $(seq 200); do
+        runs "$pid" || break
         sleep 0.05
       done
+      if runs "$pid"; then kill -9 "$pid" 2>/dev/null || true; fi
     fi
   done
   rm -rf "$dir"

@@ -17,14 +17,19 @@
 // another length is a miss: it is counted by kind, logged once and removed where
 // that is possible, and its bytes are never reported as read.
 //
-// Backends pass the contract test of package storagetest:
+// Three backends implement the interface and pass the contract test of package
+// storagetest:
 //
 //	storage/file   a folder of this machine (file:DIR), the default
+//	storage/redis  Redis or Valkey: single, Sentinel, Cluster (redis://, rediss://)
+//	storage/s3     any S3-compatible store (s3://BUCKET/PREFIX)
 //
-// A backend registers its URL scheme when its package is imported. Open takes
-// the URL and the fingerprint.
+// A backend registers its URL scheme when its package is imported; package
+// storage/all imports all three. Open takes the URL and the fingerprint.
 //
 // Lookup answers how many leading pages of a prefix can be used, over all pools
 // at once (Usable). A read may still find fewer: pages can vanish between the
 // two, so what counts is the leading run of successes of Get (Leading).
+//
+// Faulty wraps a store and injects failures where small predicates say so.
 package storage

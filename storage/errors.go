@@ -38,7 +38,7 @@ func (e *LockedError) Error() string {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("storage: folder %s is in use by %s: give each engine a folder of its own, or share pages through redis", e.Dir, who)
+	return fmt.Sprintf("storage: folder %s is in use by %s: give each engine a folder of its own, or share pages through redis or s3", e.Dir, who)
 }
 
 // KeyError reports arguments that cannot be right. Nothing was done.
@@ -104,7 +104,7 @@ var remedies = [NumKinds]string{
 // Error is a failure of the backend. Answers for keys that were served before
 // it are valid; the others count as misses or failed writes (rule ST-10).
 type Error struct {
-	Backend string // file or redis
+	Backend string // file, redis, s3
 	Op      string // exists, get, put, delete, clear, open
 	Kind    Kind
 	Where   string // the folder, file, host or bucket; may be empty

@@ -38,6 +38,8 @@ func Register(scheme string, open Opener) {
 // Open opens the store that a URL names, for pages of one fingerprint:
 //
 //	file:DIR?size=16GiB
+//	redis://HOST:PORT/DB?ttl=24h     rediss:// with TLS; see storage/redis
+//	s3://BUCKET/PREFIX?endpoint=HOST:PORT     see storage/s3
 //
 // A bad URL or fingerprint is one or more *ConfigError, joined. A backend that
 // does not answer is an *Error, a folder in use a *LockedError.
@@ -61,7 +63,7 @@ func Open(ctx context.Context, rawURL string, f Fingerprint) (Store, error) {
 	openers.Unlock()
 	if !found {
 		if known == "" {
-			known = "none, since no backend is imported: import storage/file"
+			known = "none, since no backend is imported: import storage/file, storage/redis, storage/s3 or storage/all"
 		}
 		return nil, &ConfigError{Field: "scheme", Value: "\"" + u.Scheme + "\"", Allowed: known}
 	}
@@ -79,10 +81,10 @@ func parseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The parser's error repeats the URL, which may hold a password.
-		return nil, &ConfigError{Field: "url", Value: "not a URL", Allowed: "a scheme and a place, as in file:DIR"}
+		return nil, &ConfigError{Field: "url", Value: "not a URL", Allowed: "file:DIR, redis://HOST:PORT/DB or s3://BUCKET/PREFIX"}
 	}
 	if u.Scheme == "" {
-		return nil, &ConfigError{Field: "url", Value: "without a scheme", Allowed: "a scheme and a place, as in file:DIR"}
+		return nil, &ConfigError{Field: "url", Value: "without a scheme", Allowed: "file:DIR, redis://HOST:PORT/DB or s3://BUCKET/PREFIX"}
 	}
 	return u, nil
 }

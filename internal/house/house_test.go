@@ -28,6 +28,8 @@ var mayImport = map[string][]string{
 	// The backends know nothing of each other.
 	"storage/file":        {"storage"},
 	"storage/redis":       {"storage"},
+	"storage/s3":          {"storage"},
+	"storage/all":         {"storage/file", "storage/redis", "storage/s3"},
 	"storage/storagetest": {"storage", "tree"},
 	"workload":            {},
 	"model":               {"tree", "cache"},
