@@ -91,7 +91,7 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&r.sweep, "sweep", "", "replay once for each size: device-bytes=10GiB..160GiB doubles, device-bytes=10GiB..160GiB:9 takes 9 steps")
 	f.StringVar(&r.json, "json", "", "write the report as JSON to the file, or to standard output if none is named")
 	f.Lookup("json").NoOptDefVal = stdoutName
-	f.StringVar(&r.opLog, "op-log", "", "record every call on the tree in the file, for treecore inspect")
+	f.StringVar(&r.opLog, "op-log", "", "record every call on the tree in the file, for treecore inspect; each line names its whole prompt, so pick a small workload")
 	f.Uint64Var(&r.o.Seed, "seed", defaultSeed, "seed of everything that is made up")
 
 	f.IntVar(&r.o.PageSize, "page-size", 0, "tokens in a page (default: the model's)")
@@ -166,17 +166,34 @@ func (r *replayFlags) run(c *cobra.Command, _ []string) error {
 	}
 	out := c.OutOrStdout()
 	closeOut := func() error { return nil }
+	created := "" // report file that this run made
 	if r.json != "" && r.json != stdoutName {
-		f, err := os.Create(r.json)
+		// Opened before the run, so that a bad path is found at once; emptied
+		// after it, so that a run that fails leaves an earlier report alone.
+		_, before := os.Stat(r.json)
+		f, err := os.OpenFile(r.json, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
-			return fmt.Errorf("--json: the file cannot be written, name another: %w", err)
+			return fmt.Errorf("--json: the file cannot be written, name another: %w", errors.Join(err, closeLog()))
 		}
 		out, closeOut = f, f.Close
+		if before != nil {
+			created = r.json
+		}
 	}
 	result, err := r.replay(c, w, sizes)
 	if err = errors.Join(err, closeLog()); err != nil {
 		_ = closeOut() // the run's own error says more
+		if created != "" {
+			_ = os.Remove(created)
+		}
 		return err
+	}
+	if f, ok := out.(*os.File); ok && r.json != "" && r.json != stdoutName {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			if err := f.Truncate(0); err != nil {
+				return &failure{fmt.Errorf("the report cannot be written: %w", err)}
+			}
+		}
 	}
 	if r.json != "" {
 		err = writeJSON(out, result)

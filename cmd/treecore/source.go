@@ -51,7 +51,7 @@ func (s *sourceFlags) addSettings(f *pflag.FlagSet) {
 	f.StringVar(&s.format, "format", "", "format of the trace: "+strings.Join(workload.Formats(), ", ")+" (default: found out)")
 	f.IntVar(&s.blockSize, "block-size", 0, "tokens that a block id of the trace stands for (default: the format's)")
 	f.DurationVar(&s.timeUnit, "time-unit", 0, "unit of the trace's times, as 1ms or 1s (default: the format's)")
-	f.StringVar(&s.chained, "chained", "auto", "whether a block id stands for everything before it, too: yes, no or auto")
+	f.StringVar(&s.chained, "chained", "auto", "whether a block id stands for everything before it, too: yes, no or auto; the tree finds a block by its whole path either way, so that hits do not depend on it")
 	f.IntVar(&s.limit, "limit", 0, "replay only the first requests of the trace, so many (default: all)")
 	f.BoolVar(&s.tolerateCut, "tolerate-cut-line", false, "accept a trace that ends inside its last line, and leave that out")
 	f.IntVar(&s.sharing.SystemTokens, "share-system", 0, "for traces of lengths: tokens of a system prompt that all requests share")
