@@ -88,7 +88,8 @@ func (c *Core) BuildBackupSpec(id NodeID) (BackupSpec, error) {
 // to the node, if there are any, and those of each transfer to its nodes, by
 // the length of their device values, in order (rule BK-15). A node that got a
 // host value meanwhile keeps it; the slots meant for it are returned to be
-// freed. Lengths that do not fit are an *ArgumentError.
+// freed. Lengths that do not fit are an *ArgumentError; outside write-back a
+// parent without a host copy is an *OrderError (rule ND-6).
 func (c *Core) CommitBackup(id NodeID, full Slots, aux []Transfer) (Frees, error) {
 	const op = "CommitBackup"
 	if c.log != nil {
@@ -143,6 +144,9 @@ func (c *Core) CommitBackup(id NodeID, full Slots, aux []Transfer) (Frees, error
 		case t.Component != Mamba && t.Host.Len() != want:
 			return bad("aux", "%d host slots of %v for %d units", t.Host.Len(), t.Component, want)
 		}
+	}
+	if len(full) > 0 && n.parent != c.root && !n.parent.backedUp() && !c.switches.WriteBack {
+		return Frees{}, &OrderError{Op: op, Problem: fmt.Sprintf("the parent %d of node %d has no host copy: back it up first, and hold a host lock on it while room is made", n.parent.id, id)}
 	}
 	if len(full) > 0 {
 		c.setHost(n, Full, full.canonical())

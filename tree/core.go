@@ -35,6 +35,7 @@ type Core struct {
 	walkMemory [NumComponents]walk
 
 	firstDuplicate, lastDuplicate *node
+	duplicateSeq                  uint64 // last place given out in the registry
 	digest                        uint64 // of reclaimed host copies (rule HE-5)
 
 	insert   *insertion // suspended insert, nil: none

@@ -21,7 +21,9 @@ func (c *Core) trackDuplicate(n *node) {
 		return
 	}
 	e.awaitsAck = false
-	e.duplicate, e.prevDuplicate, e.nextDuplicate = true, c.lastDuplicate, nil
+	c.duplicateSeq++
+	e.duplicate, e.duplicateSeq = true, c.duplicateSeq
+	e.prevDuplicate, e.nextDuplicate = c.lastDuplicate, nil
 	if c.lastDuplicate != nil {
 		c.lastDuplicate.ext.nextDuplicate = n
 	} else {

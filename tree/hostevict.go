@@ -7,7 +7,8 @@ import "fmt"
 
 // EvictHost frees n units of a component on the host tier (section 7.2). Freed
 // counts host units. Under write-back, copies of what is on the device, too, go
-// first. In buffer-only mode it frees nothing.
+// first; outside write-back, copies of nodes that are on the device and marked
+// as stored go last. In buffer-only mode it frees nothing.
 func (c *Core) EvictHost(id Component, n int) (Evicted, error) {
 	const op = "EvictHost"
 	if c.log != nil {
@@ -30,6 +31,9 @@ func (c *Core) EvictHost(id Component, n int) (Evicted, error) {
 				break
 			}
 			c.deleteHostLeaf(x, &out)
+		}
+		if !c.switches.WriteBack {
+			c.reclaimStored(n, &out)
 		}
 		return out, nil
 	}

@@ -45,6 +45,7 @@ func (c *Core) Inspect(id NodeID) (NodeInfo, error) {
 		ID: n.id, Tokens: slices.Clone(n.raw), Units: n.units, Bigram: c.extra == 1,
 		Hits: n.hits, Priority: n.priority, DeviceLeaf: c.isDeviceLeaf(n), SWABoundary: n.swaBoundary,
 		WriteThroughPending: n.writeThroughPending(), LoadBackPending: n.loadBackPending(),
+		Stored: n.stored(),
 	}
 	if n.parent != nil {
 		info.Parent = n.parent.id

@@ -20,6 +20,7 @@ type NodeInfo struct {
 	// Boundary marks of lock segments; 0: none.
 	SWABoundary                          uint64
 	WriteThroughPending, LoadBackPending int64
+	Stored                               bool // marked as stored, see MarkStored
 }
 
 // ComponentInfo is what one component has on a node.

@@ -58,11 +58,14 @@ type extension struct {
 	writeThroughPending               int64 // ack id, 0: none
 	loadBackPending                   int64
 
+	stored bool // all pages are in storage, see stored.go
+
 	// awaitsAck: a copy put Full on its second tier and is not known to have
 	// ended, so the registry need not have the node yet.
 	awaitsAck bool
 	// Place in the registry of duplicates (rule ND-14).
 	duplicate                    bool
+	duplicateSeq                 uint64 // rises in the order of the registry
 	nextDuplicate, prevDuplicate *node
 
 	sessions [NumComponents][]string // session ids marked here, ascending

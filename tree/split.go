@@ -52,6 +52,9 @@ func (c *Core) splitExtension(p, n *node, at int) {
 		x := p.extend()
 		x.writeThroughPending, x.loadBackPending, x.awaitsAck = e.writeThroughPending, e.loadBackPending, e.awaitsAck
 	}
+	if e.stored {
+		p.extend().stored = true
+	}
 	if c.tails != nil {
 		p.extend().history = e.history
 		p.ext.depth = e.depth - (n.units - at)

@@ -170,6 +170,8 @@ func (p *pair) nodesDiffer(a, b *tree.NodeInfo) string {
 		return "boundary"
 	case a.WriteThroughPending != b.WriteThroughPending || !p.sameLoad(a.LoadBackPending, b.LoadBackPending):
 		return "pending marks"
+	case a.Stored != b.Stored:
+		return "stored mark"
 	case p.a.m.IsDeviceEvictableLeaf(a.ID) != p.b.m.IsDeviceEvictableLeaf(b.ID):
 		return "device leaf set"
 	case p.a.m.IsHostEvictableLeaf(a.ID) != p.b.m.IsHostEvictableLeaf(b.ID):

@@ -210,6 +210,10 @@
 //	                                              "-", found default 0,0,0
 //	build-storage node=node with-prefix?          BuildStorageSpec
 //
+// Marks of what is in storage:
+//
+//	mark-stored from=node until=node              MarkStored
+//
 // Buffer-only mode:
 //
 //	snapshot-buffer node=node with-prefix?        SnapshotBufferBackup

@@ -18,6 +18,7 @@ var hostProductions = []production{
 	{8, (*generator).hostInsertLine},
 	{6, (*generator).fetchLine},
 	{6, (*generator).hostEvictLine},
+	{6, (*generator).storedLine},
 	{6, (*generator).hostLockLine},
 	{6, (*generator).demoteLine},
 	{6, (*generator).hostQueryLine},
@@ -31,6 +32,7 @@ var bufferProductions = []production{
 	{2, (*generator).hostEvictLine},
 	{3, (*generator).hostLockLine},
 	{1, (*generator).hostInsertLine},
+	{1, (*generator).storedLine},
 	{2, (*generator).wrongHostLine},
 }
 

@@ -36,6 +36,9 @@ type HostMachine interface {
 	CommitPrefetch(tree.PrefetchCommit) (tree.PrefetchResult, error)
 	BuildStorageSpec(id tree.NodeID, withPrefix bool) (spec tree.StorageSpec, ok bool, err error)
 
+	// Marks of what is in storage.
+	MarkStored(from, until tree.NodeID) error
+
 	// Buffer-only mode.
 	SnapshotBufferBackup(id tree.NodeID, withPrefix bool) (tree.BufferSnapshot, bool)
 	ValidateBufferBackup(id tree.NodeID, units int) (tree.BufferState, bool)

@@ -73,6 +73,7 @@ func (e *Executor) nodeState(n *tree.NodeInfo) words {
 	if n.LoadBackPending != 0 {
 		w.add("load-back", e.node(tree.NodeID(n.LoadBackPending)))
 	}
+	w.flag("stored", n.Stored)
 	w.add("hits", formatInt64(n.Hits))
 	if n.Priority != 0 && n.Priority != -1<<63 {
 		w.add("priority", formatInt64(n.Priority))

@@ -51,11 +51,32 @@ func (s *Story) runBackup(m HostMachine, node tree.NodeID, only tree.ComponentSe
 	if full.Len() == 0 && len(aux) == 0 {
 		return "nothing to back up", true
 	}
+	release := s.keepParent(m, &info, full.Len())
 	hostFull, aux, ok := s.allocBackup(m, full, aux)
+	release()
 	if !ok {
 		return "failed", false
 	}
 	return s.startBackup(m, node, hostFull, aux, lock)
+}
+
+// keepParent holds the parent's host copy while room is made for that of its
+// child: outside write-back the child's stands on it (rule ND-6), and it may be
+// a stored mirror that the host would give up.
+func (s *Story) keepParent(m HostMachine, n *tree.NodeInfo, full int) (release func()) {
+	h := &s.host
+	if h.switches.WriteBack || h.limit[tree.Full] == 0 || s.pools.host[tree.Full].count+full <= h.limit[tree.Full] {
+		return func() {}
+	}
+	lock, err := m.LockHost(n.Parent)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		if err := m.UnlockHost(n.Parent, lock); err != nil {
+			s.pools.problem("releasing the host lock of a parent: %v", err)
+		}
+	}
 }
 
 // allocBackup finds the host side of a backup; what it took is given back if

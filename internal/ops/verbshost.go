@@ -133,6 +133,10 @@ func makeHostVerbs() []verbSpec {
 			return e.or(err, func() string { return e.storageSpec(&spec, ok) })
 		})},
 
+		{"mark-stored", list(fromField, untilField), onHost(func(e *Executor, m HostMachine, c *Call) string {
+			return e.done(m.MarkStored(c.Node, c.Until))
+		})},
+
 		{"snapshot-buffer", list(nodeField, withPrefixField), onHost(func(e *Executor, m HostMachine, c *Call) string {
 			s, ok := m.SnapshotBufferBackup(c.Node, c.WithPrefix)
 			return e.bufferSnapshot(&s, ok)

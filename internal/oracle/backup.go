@@ -195,6 +195,10 @@ func (o *Oracle) CommitBackup(id tree.NodeID, full tree.Slots, aux []tree.Transf
 		}
 	}
 
+	if up := target.parent; len(fullSlots) > 0 && up != o.root && !up.backedUp() && !o.switches.WriteBack { // ND-6
+		return tree.Frees{}, &tree.OrderError{Op: op, Problem: fmt.Sprintf("the parent of node %d is not backed up", id)}
+	}
+
 	if len(fullSlots) > 0 {
 		o.putHost(target, tree.Full, fullSlots)
 		target.awaitsAck = true

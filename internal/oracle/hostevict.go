@@ -28,6 +28,9 @@ func (o *Oracle) EvictHost(c tree.Component, n int) (tree.Evicted, error) {
 	var err error
 	if c == tree.Full {
 		o.evictHostFull(n, &out)
+		if !o.switches.WriteBack {
+			o.reclaimStored(n, &out)
+		}
 	} else {
 		err = o.evictHostAux(op, c, n, &out)
 	}

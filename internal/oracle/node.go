@@ -52,6 +52,7 @@ type node struct {
 	writePending int64
 	loadPending  int64
 	awaitsAck    bool // a commit put Full on its second tier and was not acknowledged yet; for V-25 only
+	stored       bool // all of its pages are in storage
 	history      int  // tlru (E-37)
 }
 
@@ -192,6 +193,7 @@ func (o *Oracle) split(n *node, at int) (prefix *node, actions []tree.Action) {
 	prefix.loadPending = n.loadPending
 	prefix.history = n.history
 	prefix.awaitsAck = n.awaitsAck
+	prefix.stored = n.stored
 	// S-3. Digests that did not come from outside are computed when asked for.
 	prefix.hasHashes = n.hasHashes
 	if n.given != nil {

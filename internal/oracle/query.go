@@ -171,6 +171,7 @@ func (o *Oracle) Inspect(id tree.NodeID) (tree.NodeInfo, error) {
 		SWABoundary:         n.swaBoundary,
 		WriteThroughPending: n.writePending,
 		LoadBackPending:     n.loadPending,
+		Stored:              n.stored,
 	}
 	if n.parent != nil {
 		info.Parent = n.parent.id
