@@ -45,7 +45,8 @@ func (c *Cache) match(op string, r *Request) error {
 // what is reused and, with Mamba, takes the states that the request runs on. The
 // match is repeated if it is missing or if something has changed since. On a
 // *pool.ExhaustedError nothing is left over and the request waits on; what was
-// loaded back stays cached.
+// loaded back stays cached. A prefetch that has to be waited for is a
+// *FetchingError.
 func (c *Cache) Admit(r *Request) error { return c.AdmitWithin(r, NoQuota) }
 
 // AdmitWithin is Admit with a quota for the load back: the most Full tokens that
@@ -54,6 +55,11 @@ func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	const op = "Admit"
 	if err := c.guard(op, r, Waiting, "a request is admitted once"); err != nil {
 		return err
+	}
+	if ready, err := c.endPrefetch(r); err != nil {
+		return c.fail(op, err)
+	} else if !ready {
+		return &FetchingError{Request: r.id}
 	}
 	if !r.matched || r.epoch != c.epoch {
 		if err := c.match(op, r); err != nil {
@@ -100,7 +106,9 @@ func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	r.committed = r.protected
 	if c.host != nil {
 		r.waits = c.host.lastSeq
-		c.stats.ReusedFromHost += int64(r.FromHost())
+		o := r.Origin()
+		c.stats.ReusedFromHost += int64(o.Host)
+		c.stats.ReusedFromStorage += int64(o.Storage)
 	}
 	if !c.opts.NoBranching {
 		r.swaBranch, r.mambaBranch = r.match.SWABranchingLen, r.match.MambaBranchingLen
@@ -134,7 +142,9 @@ func (c *Cache) fetch(op string, r *Request, quota int) error {
 			r.hostFrom = before
 		}
 		if e := &m.Explanation; e.Host == 0 {
-			e.Device, e.Host = e.Matched-r.FromHost(), r.FromHost()
+			o := r.Origin()
+			e.Host = o.Host + o.Storage
+			e.Device = e.Matched - e.Host
 		}
 	}
 	return nil

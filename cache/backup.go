@@ -76,7 +76,7 @@ func (c *Cache) backUp(id tree.NodeID, spec tree.BackupSpec, lock bool) (done bo
 		return true, nil
 	}
 	b := &backup{ack: int64(id), node: id}
-	parts, err := c.hostSlots(&spec)
+	parts, err := c.hostSlotsBelow(id, &spec)
 	if err != nil {
 		if momentary(err) {
 			c.stats.BackupsRefused++
@@ -129,6 +129,27 @@ func (c *Cache) backUp(id tree.NodeID, spec tree.BackupSpec, lock bool) (done bo
 	c.host.backups = append(c.host.backups, b)
 	c.epoch++
 	return true, nil
+}
+
+// hostSlotsBelow is hostSlots that keeps the copy of the node's parent, on which
+// the node's own will stand: with a storage tier even that could make room.
+func (c *Cache) hostSlotsBelow(id tree.NodeID, spec *tree.BackupSpec) ([]pool.Part, error) {
+	if !c.host.mirrorsGo || c.writeBack() {
+		return c.hostSlots(spec)
+	}
+	n, err := c.tree.Inspect(id)
+	if err != nil {
+		return nil, err
+	}
+	receipt, err := c.tree.LockHost(n.Parent)
+	if err != nil {
+		return nil, err
+	}
+	parts, short := c.hostSlots(spec)
+	if err := c.tree.UnlockHost(n.Parent, receipt); err != nil {
+		return nil, err
+	}
+	return parts, short
 }
 
 // hostSlots allocates the host side of a spec, evicting exactly what is missing
@@ -211,7 +232,15 @@ func (h *hostTier) relocate(a tree.ReplaceWriteThroughOnNodeSplit) {
 // takeBackups processes the acknowledgements of the n oldest backups, or of as
 // many as have ended (rule BK-18).
 func (c *Cache) takeBackups(n int) error {
-	for _, ack := range c.host.engine.Take(pool.ToHost, n) {
+	acks := c.host.engine.Take(pool.ToHost, n)
+	worked := make([]bool, len(acks))
+	for i, ack := range acks {
+		worked[i] = ack.Err == nil
+	}
+	if err := c.agreeAll(worked); err != nil {
+		return err
+	}
+	for i, ack := range acks {
 		if len(c.host.backups) == 0 || c.host.backups[0].copy != ack.ID {
 			return fmt.Errorf("copy %d ended, which is not the oldest backup", ack.ID)
 		}
@@ -220,7 +249,7 @@ func (c *Cache) takeBackups(n int) error {
 		var err error
 		switch {
 		case b.undone: // with a parent whose copy failed
-		case ack.Err != nil:
+		case !worked[i]:
 			err = c.undo(b)
 		default:
 			err = c.tree.FinishWriteThrough(b.publish, b.ack)
@@ -228,11 +257,16 @@ func (c *Cache) takeBackups(n int) error {
 			c.stats.BackedUpBytes += c.host.bytes(b.units)
 			c.stats.Backups++
 		}
-		if ack.Err != nil {
+		if !worked[i] {
 			c.stats.CopiesFailed++
 		}
 		if b.locked {
 			err = errors.Join(err, c.tree.Unlock(b.node, b.receipt, false))
+		}
+		if worked[i] && !b.undone && err == nil {
+			for _, id := range b.publish {
+				err = errors.Join(err, c.write(id))
+			}
 		}
 		if err = errors.Join(err, c.host.freeHost(&b.orphans)); err != nil {
 			return err
@@ -268,6 +302,9 @@ func (c *Cache) undo(b *backup) error {
 		}
 	}
 	c.epoch++
+	if err := c.dropPrefetchesUnder(doomed); err != nil {
+		return err
+	}
 	for _, x := range slices.Backward(doomed) {
 		for _, id := range slices.Backward(x.publish) {
 			frees, err := c.tree.UndoBackup(id, x.claimOf(id), x.ack)

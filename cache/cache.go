@@ -48,6 +48,9 @@ type Options struct {
 	// Host adds a host tier below the device; nil: there is none. A cache with
 	// one has goroutines: end it with Close.
 	Host *HostOptions
+	// Collective lets this cache agree with those of the model's other ranks; nil:
+	// it is alone. All ranks get the same calls in the same order.
+	Collective Collective
 }
 
 // Grid returns the checkpoint grid for a state kernel that yields states every
@@ -83,6 +86,8 @@ type Cache struct {
 	dual   *pool.Dual   // nil without SWA
 	states *pool.States // nil without Mamba
 	host   *hostTier    // nil without a host tier
+
+	storage *storageTier // nil without a storage tier
 
 	live    requestList
 	running int    // requests that are running or lost
@@ -186,7 +191,8 @@ func (c *Cache) PageSize() int { return c.page }
 // isUsable tells errors after which the cache can be used on.
 func isUsable(err error) bool {
 	var backup *BackupError
-	return errors.As(err, &backup)
+	var store *StorageError
+	return errors.As(err, &backup) || errors.As(err, &store)
 }
 
 // fail notes an inconsistency: the cache serves no more. Errors after which it

@@ -26,6 +26,9 @@ func (a *audit) hostOwners() {
 		for _, b := range h.backups {
 			l.own(fmt.Sprintf("backup %d", b.copy), b.orphans[i])
 		}
+		for _, p := range a.cache.fetches() {
+			l.own(fmt.Sprintf("the prefetch of lookup %d", p.lookup.ID()), p.held(tree.Component(i)))
+		}
 		l.close()
 		if err := p.Check(); err != nil {
 			a.fault("AL-3", "%v", err)
@@ -40,8 +43,8 @@ func (a *audit) hostLocks() {
 	for i := range most {
 		most[i] = map[tree.NodeID]int{}
 	}
-	for _, l := range a.cache.host.loads {
-		for id := l.node; ; {
+	for _, at := range a.hostHolders() {
+		for id := at; ; {
 			n, known := a.nodes[id]
 			if !known || n.Parent == tree.NoNode {
 				break
@@ -52,8 +55,8 @@ func (a *audit) hostLocks() {
 			id = n.Parent
 		}
 		for _, i := range []tree.Component{tree.SWA, tree.Mamba} {
-			if a.cache.pool(i) != nil && a.nodes[l.node].Components[i].HostLocks == 0 {
-				a.fault("IN-7", "load %d holds no %v host lock on node %d", l.seq, i, l.node)
+			if a.cache.pool(i) != nil && at != a.cache.tree.Root() && a.nodes[at].Components[i].HostLocks == 0 {
+				a.fault("IN-7", "a load, write or prefetch holds no %v host lock on node %d", i, at)
 			}
 		}
 	}
@@ -64,6 +67,32 @@ func (a *audit) hostLocks() {
 			}
 		}
 	}
+}
+
+// hostHolders returns the nodes on which operations hold host locks.
+func (a *audit) hostHolders() []tree.NodeID {
+	var out []tree.NodeID
+	for _, l := range a.cache.host.loads {
+		out = append(out, l.node)
+	}
+	st := a.cache.storage
+	if st == nil {
+		return out
+	}
+	for _, w := range st.writes {
+		out = append(out, w.node)
+	}
+	reserved := 0
+	for r := a.cache.live.first; r != nil; r = r.next {
+		if r.fetch != nil {
+			out = append(out, r.fetch.anchor)
+			reserved += r.fetch.units
+		}
+	}
+	if reserved != st.occupancy {
+		a.fault("IN-9", "%d tokens are reserved, prefetches account for %d", st.occupancy, reserved)
+	}
+	return out
 }
 
 // pending checks IN-8: marks are those of the backups in flight, both ways.

@@ -46,6 +46,11 @@ func (c *Cache) Abort(r *Request) error {
 		if err := c.guard(op, r, Waiting, ""); err != nil {
 			return err
 		}
+		if r.fetch != nil {
+			if err := c.dropPrefetch(r.fetch); err != nil {
+				return c.fail(op, err)
+			}
+		}
 		c.leave(r)
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/treecore/treecore/pool"
+	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/tree"
 )
 
@@ -67,6 +68,14 @@ type HostOptions struct {
 	// whose slots are in GPU memory. It runs on worker goroutines. nil: the cache
 	// has memory of its own for both tiers, see Cache.Memory.
 	Copy func(context.Context, pool.Copy) error
+	// Page returns the bytes of the page of a pool, or of the state, that begins
+	// at a host slot, where Copy moves the bytes; a storage tier reads and writes
+	// them. pool is a component's name or a sidecar's.
+	Page func(pool string, first tree.Slot) []byte
+	// Sidecars keep something beside a component's slots, at the same slots: an
+	// indexer, or the state of a draft model. Where there is Copy, it copies them,
+	// too.
+	Sidecars []Sidecar
 	// Workers and Queue are those of pool.EngineOptions, and so are Manual,
 	// Started and Waited.
 	Workers, Queue int
@@ -77,6 +86,13 @@ type HostOptions struct {
 	// its copies, a copy for room in the queue, Reset for what is in flight. The
 	// call then returns a *BackupError. nil: never.
 	Context context.Context
+}
+
+// Sidecar is memory beside that of a component.
+type Sidecar struct {
+	Name      string         // of its pages in storage
+	Source    tree.Component // whose slots it lies beside
+	SlotBytes int            // of each slot. Zero: 8
 }
 
 // hostTier is the host side of a cache: pools, the transfer engine and the books
@@ -92,6 +108,9 @@ type hostTier struct {
 	loads       []*load        // in flight or queued, the oldest first
 	lastSeq     int64          // of the latest load
 	lastFailure error          // of a load
+	// mirrorsGo: the tree has been told of nodes that are in storage, whose copies
+	// on the host it may give up.
+	mirrorsGo bool
 	// released are host slots that wait for the next tick to be freed.
 	released [tree.NumComponents]tree.Slots
 
@@ -201,6 +220,9 @@ func (c *Cache) openHost(o HostOptions) error {
 			}
 		}
 	}
+	if err := c.addSidecars(h); err != nil {
+		return err
+	}
 	move := copying
 	copying = func(ctx context.Context, x pool.Copy) error {
 		if f := h.faults; f != nil && f.copy != nil {
@@ -210,21 +232,49 @@ func (c *Cache) openHost(o HostOptions) error {
 		}
 		return move(ctx, x)
 	}
-	threshold := 1
-	if o.Policy == WriteThroughSelective {
-		threshold = 2
-	}
-	err := c.tree.SetSwitches(tree.Switches{
-		HostTier: true, WriteThroughThreshold: threshold, WriteBack: o.Policy == WriteBack, SWAHostPool: h.pools[tree.SWA] != nil,
-	})
+	c.host = h
+	err := c.tree.SetSwitches(c.switches())
 	if err != nil {
 		return err
 	}
 	h.engine, err = pool.NewEngine(pool.EngineOptions{
 		Copy: copying, Workers: o.Workers, Queue: o.Queue, Manual: o.Manual, Started: o.Started, Waited: o.Waited,
 	})
-	c.host = h
 	return err
+}
+
+// addSidecars registers the sidecars and gives them memory.
+func (c *Cache) addSidecars(h *hostTier) error {
+	for i, s := range h.opts.Sidecars {
+		field := fmt.Sprintf("Host.Sidecars[%d]", i)
+		if s.Source >= tree.NumComponents || h.pools[s.Source] == nil {
+			return &tree.ConfigError{Field: field + ".Source", Value: s.Source.String(), Allowed: "a component with a host pool"}
+		}
+		if s.SlotBytes != 0 && s.SlotBytes < pool.StampBytes {
+			return &tree.ConfigError{Field: field + ".SlotBytes", Value: strconv.Itoa(s.SlotBytes), Allowed: fmt.Sprintf("%d or more, or 0 for that", pool.StampBytes)}
+		}
+		if err := storage.CheckKeys([]storage.Key{{Pool: s.Name}}); err != nil {
+			return &tree.ConfigError{Field: field + ".Name", Value: strconv.Quote(s.Name), Allowed: fmt.Sprintf("1 to %d of a-z, 0-9, - and _", storage.MaxPoolName)}
+		}
+		host, device := h.pools[s.Source], c.pool(s.Source)
+		if err := h.group.RegisterSidecar(s.Name, s.Source.String(), host.Size()); err != nil {
+			return err
+		}
+		if h.memory == nil {
+			continue
+		}
+		each := max(s.SlotBytes, pool.StampBytes)
+		m := pool.SidecarMemory{Name: s.Name, Source: s.Source}
+		var err error
+		if m.Host, err = pool.NewMemory(host.Size(), each); err != nil {
+			return err
+		}
+		if m.Device, err = pool.NewMemory(device.PageSize()+device.Size(), each); err != nil {
+			return err
+		}
+		h.memory.Sidecars = append(h.memory.Sidecars, m)
+	}
+	return nil
 }
 
 // deviceSide says how load backs get device slots of one component alone (rule
@@ -306,54 +356,6 @@ func (c *Cache) Engine() *pool.Engine {
 	return c.host.engine
 }
 
-// Finished returns how many backups and loads have ended in a row since the last
-// tick. Ranks of one model agree on the smallest numbers and pass them to
-// Acknowledge.
-func (c *Cache) Finished() (backups, loads int) {
-	if c.host == nil {
-		return 0, 0
-	}
-	return c.host.engine.Finished(pool.ToHost), c.host.engine.Finished(pool.ToDevice)
-}
-
-// Tick takes note of the copies that have ended. Call it once a turn of the
-// scheduler: what is in flight stays locked until then (rule CT-11).
-func (c *Cache) Tick() error { return c.Acknowledge(c.Finished()) }
-
-// Acknowledge is Tick for at most so many copies of each direction.
-func (c *Cache) Acknowledge(backups, loads int) error {
-	const op = "Acknowledge"
-	if c.broken != nil || c.host == nil {
-		return c.broken
-	}
-	if err := c.takeBackups(backups); err != nil {
-		return c.fail(op, err)
-	}
-	if err := c.takeLoads(loads); err != nil {
-		return c.fail(op, err)
-	}
-	released := c.host.released
-	c.host.released = [tree.NumComponents]tree.Slots{}
-	if err := c.host.freeHost(&released); err != nil {
-		return c.fail(op, err)
-	}
-	return nil
-}
-
-// Sync waits until everything that was started has ended, and takes note of it.
-// Loads that StartLoading has not started stay queued.
-func (c *Cache) Sync(ctx context.Context) error {
-	if c.broken != nil || c.host == nil {
-		return c.broken
-	}
-	for _, d := range []pool.Direction{pool.ToHost, pool.ToDevice} {
-		if err := c.host.engine.Wait(ctx, d); err != nil {
-			return err
-		}
-	}
-	return c.Tick()
-}
-
 // drainBackups waits for all backups in flight (rule WB-1). If the wait is cut
 // short, those of evictions get the lock that the others have, so that nothing
 // touches their nodes before they have ended.
@@ -391,18 +393,28 @@ func (c *Cache) drain() (waited bool, err error) {
 	return true, c.takeLoads(h.engine.InFlight(pool.ToDevice))
 }
 
-// Close ends the transfer engine and waits for its goroutines. What is in flight
-// is cut off; the cache must not be used afterwards. Without a host tier, and a
-// second time, it does nothing.
+// Close ends the storage queue and the transfer engine and waits for their
+// goroutines. What is in flight is cut off; the cache must not be used
+// afterwards. Without a host tier, and a second time, it does nothing. Ranks need
+// not close together.
 func (c *Cache) Close() {
-	if c.host != nil {
-		c.host.engine.Close()
+	if c.host == nil {
+		return
 	}
+	if c.storage != nil {
+		// A store that hangs for longer than HostOptions.Context keeps its
+		// goroutines; nothing more can be done here.
+		_ = c.storage.queue.Close(c.host.ctx)
+	}
+	c.host.engine.Close()
 }
 
 // resetHost ends every operation before the tree goes (rule CT-3).
 func (c *Cache) resetHost() error {
 	h := c.host
+	if err := c.resetStorage(); err != nil {
+		return err
+	}
 	for _, d := range []pool.Direction{pool.ToHost, pool.ToDevice} {
 		if err := h.engine.Wait(h.ctx, d); err != nil {
 			return &BackupError{err}
@@ -423,7 +435,7 @@ type HostUsage struct {
 	Size   int
 	Free   int
 	Cached int // in the tree
-	Held   int // of copies that failed, and waiting to be freed
+	Held   int // of copies that failed, of prefetches, and waiting to be freed
 }
 
 // HostUsage returns the counts of a component on the host; all 0 where it has no
@@ -436,6 +448,9 @@ func (c *Cache) HostUsage(id tree.Component) HostUsage {
 	u := HostUsage{Size: p.Size(), Free: p.Available(), Held: c.host.released[id].Len()}
 	for _, b := range c.host.backups {
 		u.Held += b.orphans[id].Len()
+	}
+	for _, p := range c.fetches() {
+		u.Held += p.held(id).Len()
 	}
 	u.Cached = u.Size - u.Free - u.Held
 	return u

@@ -196,7 +196,7 @@ func TestSplitWhilePending(t *testing.T) {
 func (m *model) serveAgain(tokens ...tree.Token) int {
 	m.t.Helper()
 	m.cache.host.opts.LoadBackThreshold = 1
-	return m.serve(tokens...).FromHost()
+	return m.serve(tokens...).Origin().Host
 }
 
 // X-CT-3: a backup that raises an error ends its call with it, but neither the

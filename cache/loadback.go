@@ -316,15 +316,25 @@ func (h *hostTier) dropCopies(r *Request) {
 func (c *Cache) takeLoads(n int) error {
 	h := c.host
 	var failed []*load
-	for _, ack := range h.engine.Take(pool.ToDevice, n) {
+	acks := h.engine.Take(pool.ToDevice, n)
+	worked := make([]bool, len(acks))
+	for i, ack := range acks {
+		worked[i] = ack.Err == nil
+	}
+	if err := c.agreeAll(worked); err != nil {
+		return err
+	}
+	for i, ack := range acks {
 		if len(h.loads) == 0 || h.loads[0].copy != ack.ID {
 			return fmt.Errorf("copy %d ended, which is not the oldest load", ack.ID)
 		}
 		for len(h.loads) > 0 && h.loads[0].copy == ack.ID {
 			l := h.loads[0]
 			h.loads = h.loads[1:]
-			if ack.Err != nil {
-				h.lastFailure = ack.Err
+			if !worked[i] {
+				if h.lastFailure = ack.Err; ack.Err == nil {
+					h.lastFailure = errors.New("the copy failed on another rank")
+				}
 				failed = append(failed, l)
 				continue
 			}
@@ -375,6 +385,9 @@ func (c *Cache) failLoads(failed []*load) error {
 		return err
 	}
 	if err := c.takeBackups(len(h.backups)); err != nil {
+		return err
+	}
+	if err := c.releaseStorageLocks(); err != nil {
 		return err
 	}
 	if err := h.engine.Wait(h.ctx, pool.ToDevice); err != nil {

@@ -39,8 +39,8 @@ func TestLoadBack(t *testing.T) {
 	for _, policy := range []WritePolicy{WriteThrough, WriteBack} {
 		m := demoted(t, 64, policy, 20, 12)
 		r := m.start(span(1, 40)...)
-		if r.Len() != 32 || r.FromHost() != 12 || r.Explanation().Host != 12 || r.Explanation().Device != 20 {
-			t.Fatalf("%v: %d reused, %d from the host: %+v", policy, r.Len(), r.FromHost(), r.Explanation())
+		if r.Len() != 32 || r.Origin().Host != 12 || r.Explanation().Host != 12 || r.Explanation().Device != 20 {
+			t.Fatalf("%v: %d reused, %d from the host: %+v", policy, r.Len(), r.Origin().Host, r.Explanation())
 		}
 		n := m.node(span(1, 32)...)
 		if n.Components[tree.Full].Device == nil || n.Components[tree.Full].Host == nil {
@@ -54,7 +54,7 @@ func TestLoadBack(t *testing.T) {
 
 		m = demoted(t, 64, policy, 20, 9)
 		r = m.start(span(1, 40)...)
-		if r.Len() != 20 || r.FromHost() != 0 || r.Explanation().Reason != tree.ReasonHostOnly || r.Explanation().Host != 9 {
+		if r.Len() != 20 || r.Origin().Host != 0 || r.Explanation().Reason != tree.ReasonHostOnly || r.Explanation().Host != 9 {
 			t.Fatalf("%v: %d reused, %+v", policy, r.Len(), r.Explanation())
 		}
 		m.ok(m.cache.Abort(r))
@@ -148,7 +148,7 @@ func TestLoadBackState(t *testing.T) {
 		t.Fatalf("%+v", n.Components)
 	}
 	r = m.start(append(span(1, 4), 99)...)
-	if r.Len() != 4 || m.cache.Stats().LoadedBack != (tree.Units{tree.Mamba: 1}) || r.FromHost() != 4 {
+	if r.Len() != 4 || m.cache.Stats().LoadedBack != (tree.Units{tree.Mamba: 1}) || r.Origin().Host != 4 {
 		t.Fatalf("%d reused, loaded %v", r.Len(), m.cache.Stats().LoadedBack)
 	}
 	m.compute(r, 1) // reads the request's copy of the state
@@ -240,7 +240,7 @@ func TestFailedLoad(t *testing.T) {
 		if found := m.reuse(span(1, 40)...); found.DeviceLen != 20 || found.HostHitLen != 12 {
 			t.Fatalf("%+v", found)
 		}
-		wantInt(t, "from the host", m.serve(span(1, 40)...).FromHost(), 12)
+		wantInt(t, "from the host", m.serve(span(1, 40)...).Origin().Host, 12)
 	}
 }
 

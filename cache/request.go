@@ -57,6 +57,10 @@ type Request struct {
 
 	checkpoint checkpoint
 
+	fetch   *prefetch // nil: nothing is being fetched for it
+	offered int       // tokens that the last lookup in the store found
+	loaded  int       // tokens that prefetches brought to the host for it
+
 	waits    int64 // loads from the host up to this one must end before it computes
 	hostFrom int   // position from which on its prefix was loaded from the host; none: nothing was
 }
@@ -87,13 +91,29 @@ func (r *Request) Explanation() tree.Explanation { return r.match.Explanation }
 // has locked: a multiple of the page.
 func (r *Request) Protected() int { return r.protected }
 
-// FromHost returns how many of the positions that the request reused at its
-// admission were loaded from the host for it.
-func (r *Request) FromHost() int {
-	if r.hostFrom == none {
-		return 0
+// Origin says where the positions came from that a request reused at its
+// admission, and what the store could have given besides (rule MX-7).
+type Origin struct {
+	Device  int // were there
+	Host    int // were loaded from the host for it
+	Storage int // were fetched from the store for it
+	// Missed are tokens that the store was found to have and that did not come: the
+	// request did not wait for them, there was no room, or a read failed.
+	Missed int
+}
+
+// Origin returns where the positions came from that the request reused at its
+// admission.
+func (r *Request) Origin() Origin {
+	o := Origin{Device: r.match.DeviceLen}
+	if r.hostFrom != none {
+		below := max(0, r.match.DeviceLen-r.hostFrom)
+		o.Storage = min(r.loaded, below)
+		o.Host = below - o.Storage
+		o.Device -= below
 	}
-	return max(0, r.match.DeviceLen-r.hostFrom)
+	o.Missed = max(0, r.offered-r.loaded)
+	return o
 }
 
 // Len returns the number of positions that are computed.

@@ -203,7 +203,14 @@ func (m *model) admitted(r *Request) {
 // compute extends r by n positions, computes them and commits them.
 func (m *model) compute(r *Request, n int) {
 	m.t.Helper()
-	m.ok(m.cache.Extend(r, max(r.Len()+n-r.Allocated(), 0)))
+	more := max(r.Len()+n-r.Allocated(), 0)
+	err := m.cache.Extend(r, more)
+	for momentary(err) && m.cache.storage != nil && len(m.cache.storage.writes) > 0 {
+		// A write to storage keeps the host from taking what has to go.
+		m.ok(m.cache.Sync(context.Background()))
+		err = m.cache.Extend(r, more)
+	}
+	m.ok(err)
 	m.commit(r, n)
 }
 

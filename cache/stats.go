@@ -12,8 +12,10 @@ type Stats struct {
 
 	ReusedTokens   int64 // of prompts, at admission
 	ReusedFromHost int64 // those of them that were loaded back for it
-	ComputedTokens int64 // of prompts
-	DecodedTokens  int64
+	// ReusedFromStorage are those that were fetched from the store for it.
+	ReusedFromStorage int64
+	ComputedTokens    int64 // of prompts
+	DecodedTokens     int64
 
 	Evicted       tree.Units // by eviction and early release
 	Tombstones    tree.Units // nodes that lost only this component (and what hangs on it)
@@ -52,6 +54,37 @@ type Stats struct {
 	DroppedHostPressure tree.Units
 	DropsDeclined       int64
 	Unbacked            int64 // evicted Full tokens that were never on the host
+
+	Storage StorageStats
+}
+
+// StorageStats counts what the storage tier did (rules MX-4 to MX-6).
+type StorageStats struct {
+	Attempts, Issued    int64 // prefetches that were asked for, and that were begun
+	DeclinedTooShort    int64
+	DeclinedRateLimited int64
+	DeclinedUnbacked    int64 // what they would go under has no host copy
+	RevokedInsufficient int64 // the store had too little
+	RevokedFullMiss     int64 // it had nothing
+	RevokedNoRoom       int64 // the host had none
+	RevokedUnanswered   int64 // the request did not wait for the answer
+	RefillsDropped      int64 // what they went under had lost its host copy
+	StaleAnswers        int64 // lookups that ended after their request
+	LookupsFailed       int64
+	ReadsFailed         int64
+
+	PrefetchedTokens     int64 // that the tree did not have
+	LostTokens           int64 // that were found and did not come
+	AuxAllocFailedTokens int64 // of prefetches given up for want of room for a window or a state
+
+	// Of the lookups that were answered: how many, what they asked for, what the
+	// store did not have, the whole prompts, the sum of missed shares of the prompt,
+	// and that of missed shares of the request weighted by the prompt.
+	DemandRequests, DemandTokens, MissTokens, DemandTotalTokens int64
+	MissRateSum, MissRateWeighted                               float64
+
+	Writes, WritesFailed, WrittenTokens int64
+	HashesBackfilled                    int64
 }
 
 func (s *Stats) seen(swa, mamba int) {

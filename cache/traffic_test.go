@@ -4,11 +4,14 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/treecore/treecore/storage"
+	"github.com/treecore/treecore/storage/storagetest"
 	"github.com/treecore/treecore/tree"
 	"pgregory.net/rapid"
 )
@@ -24,7 +27,7 @@ func TestRandomTraffic(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%v/page%d/eagle=%v", set, page, eagle), func(t *testing.T) {
-					rapid.Check(t, func(t *rapid.T) { traffic(t, set, page, eagle, nil) })
+					rapid.Check(t, func(t *rapid.T) { traffic(t, set, page, eagle, nil, false) })
 				})
 			}
 		}
@@ -35,9 +38,12 @@ type crowd struct {
 	*model
 	live    []*Request
 	prompts [][]tree.Token // that were served
+
+	store  *storagetest.Memory // nil without a storage tier
+	faulty *storage.Faulty
 }
 
-func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *HostOptions) Stats {
+func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *HostOptions, stored bool) Stats {
 	o := Options{
 		Tree: tree.Options{
 			Components: set, PageSize: page, Eagle: eagle,
@@ -46,7 +52,7 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 			MaxStatesPerPath: rapid.SampledFrom([]int{-1, 1, 2}).Draw(t, "cap"),
 			Policy:           tree.PolicyOptions{Name: rapid.SampledFrom([]string{"lru", "lfu", "fifo", "priority"}).Draw(t, "policy")},
 			Sessions:         rapid.Bool().Draw(t, "sessions"),
-			Events:           true,
+			Events:           !stored || rapid.Bool().Draw(t, "events"),
 		},
 		Pools: PoolSizes{
 			Full:  page * rapid.IntRange(4, 40).Draw(t, "full"),
@@ -71,6 +77,9 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 	}
 	c := &crowd{model: newModel(t, o)}
 	defer c.cache.Close()
+	if stored {
+		c.shelve(t)
+	}
 	c.inject(t)
 	t.Repeat(map[string]func(*rapid.T){
 		"new":     c.arrive,
@@ -91,6 +100,12 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 		"tick":    c.tick,
 		"tick2":   c.tick,
 		"launch":  c.launch,
+		"fetch":   c.prefetch,
+		"fetch2":  c.prefetch,
+		"ready":   c.askReady,
+		"attach":  c.reattach,
+		"forget":  c.forget,
+		"forget2": c.forget,
 		"revisit": c.revisit,
 		"return":  c.revisit,
 		"session": func(t *rapid.T) { c.ok(c.cache.CloseSession(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "id"))) },
@@ -112,6 +127,7 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 			c.ok(err)
 		}
 	}
+	c.evictUnderWrites()
 	for id := range tree.Component(tree.NumComponents) {
 		if u := c.cache.Usage(id); u.Free != u.Size {
 			t.Fatalf("%v: %+v after everything was evicted", id, u)
@@ -189,7 +205,13 @@ func (c *crowd) serveTokens(t *rapid.T, prompt []tree.Token) {
 			c.ok(c.cache.Abort(r))
 		}
 	}()
-	if err := c.cache.Admit(r); momentary(err) {
+	if c.store != nil {
+		c.ok(c.cache.Prefetch(r))
+		if rapid.IntRange(0, 3).Draw(t, "wait") > 0 {
+			c.ok(c.cache.Sync(context.Background()))
+		}
+	}
+	if err := c.cache.Admit(r); later(err) {
 		return
 	} else {
 		c.ok(err)
@@ -226,12 +248,12 @@ func (c *crowd) rematch(t *rapid.T) {
 func (c *crowd) tryAdmit(t *rapid.T) {
 	r := c.pick(t, Waiting)
 	err := c.cache.Admit(r)
-	if momentary(err) {
+	if later(err) {
 		c.check()
 		return
 	}
 	c.ok(err)
-	if c.cache.Loading(r) && rapid.Bool().Draw(t, "leave") {
+	if r.Len() > 0 && c.cache.Loading(r) && rapid.Bool().Draw(t, "leave") {
 		return // it reads what it reuses when it computes
 	}
 	c.admitted(r)
@@ -315,7 +337,8 @@ func (c *crowd) ahead(t *rapid.T) {
 	r := c.pick(t, Running)
 	n := rapid.IntRange(0, c.cache.page+1).Draw(t, "n")
 	err := c.cache.Extend(r, n)
-	if err != nil && c.cache.MaxExtend(r, n) >= n {
+	writing := c.cache.storage != nil && len(c.cache.storage.writes) > 0
+	if err != nil && c.cache.MaxExtend(r, n) >= n && !writing {
 		t.Fatalf("MaxExtend promised %d: %v", n, err)
 	}
 	if err == nil {

@@ -32,7 +32,7 @@ func TestRandomHostTraffic(t *testing.T) {
 					policy := WritePolicy(rapid.IntRange(0, numWritePolicies-1).Draw(t, "policy"))
 					page := rapid.SampledFrom([]int{1, 4, 16}).Draw(t, "page")
 					eagle := !set.Has(tree.Mamba) && rapid.Bool().Draw(t, "eagle")
-					s := traffic(t, set, page, eagle, &HostOptions{Policy: policy, Manual: rapid.IntRange(0, 3).Draw(t, "workers") > 0})
+					s := traffic(t, set, page, eagle, &HostOptions{Policy: policy, Manual: rapid.IntRange(0, 3).Draw(t, "workers") > 0}, false)
 					lock.Lock()
 					defer lock.Unlock()
 					all.Backups, all.LoadBacks, all.CopiesFailed = all.Backups+s.Backups, all.LoadBacks+s.LoadBacks, all.CopiesFailed+s.CopiesFailed
@@ -105,6 +105,7 @@ func (c *crowd) tick(t *rapid.T) {
 			}
 		}
 	}
+	c.someStorage(t)
 	c.ok(c.cache.Tick())
 }
 
@@ -125,6 +126,7 @@ func (c *crowd) settle() {
 	_, err := c.cache.StartLoading()
 	c.ok(err)
 	c.ok(c.cache.Sync(context.Background()))
+	c.endFetches()
 	if n := len(c.cache.host.backups) + len(c.cache.host.loads); n > 0 {
 		c.t.Fatalf("%d copies are in flight after everything ended", n)
 	}

@@ -49,6 +49,13 @@ func (m *Memory) At(s tree.Slot) []byte {
 	return m.bytes[at : at+m.each : at+m.each]
 }
 
+// Run returns the bytes of n slots from first on, which must be of this memory.
+// They stay the memory's own.
+func (m *Memory) Run(first tree.Slot, n int) []byte {
+	at, end := int(first)*m.each, (int(first)+n)*m.each
+	return m.bytes[at:end:end]
+}
+
 // Stamp returns the content stamp of a slot: its first 8 bytes.
 func (m *Memory) Stamp(s tree.Slot) uint64 { return binary.LittleEndian.Uint64(m.At(s)) }
 
@@ -97,25 +104,43 @@ func copySlots(ctx context.Context, dst *Memory, to tree.Slots, src *Memory, fro
 // none.
 type Memories struct {
 	Device, Host [tree.NumComponents]*Memory
+	Sidecars     []SidecarMemory
 }
 
-// Copy moves the content of a copy's slots, page-wise, and looks at the context
-// in between. It is what an Engine needs.
+// SidecarMemory is memory beside that of a component, at the same slots: an
+// indexer's, or a draft model's.
+type SidecarMemory struct {
+	Name         string
+	Source       tree.Component
+	Device, Host *Memory
+}
+
+// Copy moves the content of a copy's slots, and what lies beside them in
+// sidecars, page-wise, and looks at the context in between. It is what an Engine
+// needs.
 func (m *Memories) Copy(ctx context.Context, c Copy) error {
 	for _, p := range c.Parts {
 		if p.Component >= tree.NumComponents || m.Device[p.Component] == nil || m.Host[p.Component] == nil {
 			return &ArgumentError{Op: "Copy", Field: "component", Problem: p.Component.String() + " has no memory on both tiers"}
 		}
-		device, host := m.Device[p.Component], m.Host[p.Component]
-		var err error
-		if c.Direction == ToHost {
-			err = copySlots(ctx, host, p.Host, device, p.Device)
-		} else {
-			err = copySlots(ctx, device, p.Device, host, p.Host)
-		}
-		if err != nil {
+		if err := copyPart(ctx, c.Direction, p, m.Device[p.Component], m.Host[p.Component]); err != nil {
 			return err
+		}
+		for _, s := range m.Sidecars {
+			if s.Source != p.Component {
+				continue
+			}
+			if err := copyPart(ctx, c.Direction, p, s.Device, s.Host); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func copyPart(ctx context.Context, d Direction, p Part, device, host *Memory) error {
+	if d == ToHost {
+		return copySlots(ctx, host, p.Host, device, p.Device)
+	}
+	return copySlots(ctx, device, p.Device, host, p.Host)
 }

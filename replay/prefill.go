@@ -173,7 +173,7 @@ func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
 		return 0, short, errors.Join(err, d.cache.abort(r))
 	}
 	// What an attempt has loaded that comes to nothing is still this request's.
-	j.loaded = max(j.loaded, r.FromHost())
+	j.loaded = max(j.loaded, r.Origin().Host)
 	j.computed, j.decoded = r.Protected(), 0
 	if n = d.chunk(j, left); n == 0 {
 		return 0, false, d.cache.abort(r)

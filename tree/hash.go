@@ -63,6 +63,20 @@ func HashPages(key Key, pageSize int) []Digest {
 	return appendPageHashes(nil, view{raw: key.Tokens, units: units, extra: extra}, pageSize, prev, ok)
 }
 
+// HashPagesAfter is HashPages for a key that goes on where the page with the
+// digest prev ends.
+func HashPagesAfter(prev Digest, key Key, pageSize int) []Digest {
+	if pageSize < 1 {
+		return nil
+	}
+	extra := 0
+	if key.Bigram {
+		extra = 1
+	}
+	units := key.Units() / pageSize * pageSize
+	return appendPageHashes(nil, view{raw: key.Tokens, units: units, extra: extra}, pageSize, prev, true)
+}
+
 // appendPageHashes adds the digests of v's pages to list, going on from prev.
 func appendPageHashes(list []Digest, v view, page int, prev Digest, chained bool) []Digest {
 	b := make([]byte, 0, len(prev)+4*page*(1+v.extra))

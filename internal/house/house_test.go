@@ -23,7 +23,7 @@ const module = "github.com/treecore/treecore/"
 var mayImport = map[string][]string{
 	"tree":    {},
 	"pool":    {"tree"},
-	"cache":   {"tree", "pool"},
+	"cache":   {"tree", "pool", "storage", "storage/queue"},
 	"storage": {"tree"},
 	// The backends know nothing of each other.
 	"storage/file":        {"storage"},
@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"storage/s3":          {"storage"},
 	"storage/all":         {"storage/file", "storage/redis", "storage/s3"},
 	"storage/storagetest": {"storage", "tree"},
+	"storage/queue":       {"storage", "tree"},
 	"workload":            {},
 	"model":               {"tree", "cache"},
 	"replay":              {"tree", "pool", "cache", "workload", "model"},
