@@ -110,6 +110,31 @@ func TestContractOnServer(t *testing.T) {
 	})
 }
 
+// The server in process looks at no credentials; a real one does.
+func TestWrongCredentialsOnServer(t *testing.T) {
+	rawURL := os.Getenv("TREECORE_S3_URL")
+	if rawURL == "" {
+		t.Skip("TREECORE_S3_URL is not set: start a server with scripts/services.sh")
+	}
+	right, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := right.User.Username()
+	for _, user := range []*url.Userinfo{url.UserPassword(access, "guess"), url.UserPassword("nobody", "guess")} {
+		wrong := *right
+		wrong.User = user
+		_, err := storage.Open(ctx, wrong.String(), storagetest.Fingerprint())
+		var e *storage.Error
+		if !errors.As(err, &e) || e.Kind != storage.Denied || e.Op != "open" {
+			t.Errorf("as %s: %v, wanted kind denied", user.Username(), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "guess") {
+			t.Errorf("the message holds the password: %v", err)
+		}
+	}
+}
+
 // A server that fails is misses and failed writes, counted by kind.
 func TestServerErrors(t *testing.T) {
 	backend := s3mem.New()
@@ -143,6 +168,11 @@ func TestServerErrors(t *testing.T) {
 		{507, "XMinioStorageFull", storage.NoSpace},
 		{503, "SlowDown", storage.Unreachable},
 		{400, "InvalidRequest", storage.Other},
+		{403, "NobodyWeKnow", storage.Denied},
+		{413, "SomethingLarge", storage.TooLarge},
+		{507, "SomethingFull", storage.NoSpace},
+		{429, "SomethingBusy", storage.Unreachable},
+		{504, "SomethingSlow", storage.TimedOut},
 	} {
 		status, code = c.status, c.code
 		ok, err := s.Put(ctx, keys, storagetest.Pages(keys, 100))

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"sync"
 
 	"github.com/minio/minio-go/v7"
@@ -60,13 +61,14 @@ func (s *store) fail(op string, err error) error {
 	return s.rec.Fail(op, s.where, &storage.Error{Kind: kindOf(err), Err: err})
 }
 
-// kindOf knows the codes of S3.
+// kindOf knows the codes of S3, and for others the statuses of HTTP.
 func kindOf(err error) storage.Kind {
 	if kind := storage.KindOf(err); kind != storage.Other {
 		return kind
 	}
-	switch minio.ToErrorResponse(err).Code {
-	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem", "AllAccessDisabled":
+	answer := minio.ToErrorResponse(err)
+	switch answer.Code {
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem", "AllAccessDisabled", "XAdminUserNotFound":
 		return storage.Denied
 	case "EntityTooLarge":
 		return storage.TooLarge
@@ -75,6 +77,19 @@ func kindOf(err error) storage.Kind {
 	case "SlowDown", "ServiceUnavailable", "InternalError", "":
 		return storage.Unreachable
 	case "RequestTimeout":
+		return storage.TimedOut
+	}
+	// Stores have codes of their own; what HTTP says is common to them.
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return storage.Denied
+	case http.StatusRequestEntityTooLarge:
+		return storage.TooLarge
+	case http.StatusInsufficientStorage:
+		return storage.NoSpace
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return storage.Unreachable
+	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return storage.TimedOut
 	}
 	return storage.Other
