@@ -6,6 +6,8 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +60,27 @@ func TestFingerprintIDsDiffer(t *testing.T) {
 		}
 		if err := v.Fingerprint.Validate(); err != nil {
 			t.Errorf("%s: %v", v.Name, err)
+		}
+	}
+}
+
+// Case C-017: every field of a fingerprint is in its id and has a variant, so
+// that the contract opens each backend with it.
+func TestC017VariantsNameEveryField(t *testing.T) {
+	f := storagetest.Fingerprint()
+	fields := reflect.TypeFor[storage.Fingerprint]()
+	for i := range fields.NumField() {
+		alone := slices.ContainsFunc(storagetest.Variants(f), func(v storagetest.Variant) bool {
+			for j := range fields.NumField() {
+				same := reflect.ValueOf(f).Field(j).Interface() == reflect.ValueOf(v.Fingerprint).Field(j).Interface()
+				if same == (i == j) {
+					return false
+				}
+			}
+			return true
+		})
+		if !alone {
+			t.Errorf("no variant differs in %s alone", fields.Field(i).Name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ package storagetest
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/tree"
@@ -45,6 +46,25 @@ func Variants(f storage.Fingerprint) []Variant {
 type Variant struct {
 	Name        string
 	Fingerprint storage.Fingerprint
+}
+
+// Namespaces returns namespaces that must not be mixed up, in pairs that a store
+// could take for each other: texts with separators, path parts, letters that
+// look or sort alike, the same text as salt and as extra key, and bytes that are
+// no text, among them a lone surrogate (case C-069).
+func Namespaces() []tree.Namespace {
+	out := []tree.Namespace{
+		{}, {HasExtraKey: true}, {ExtraKey: "a", Salt: "b"}, {ExtraKey: "a", Salt: "a"}, {ExtraKey: "ab"}, {Salt: "ab"}, {ExtraKey: "ab", Salt: "c"}, {ExtraKey: "a", Salt: "bc"},
+		{ExtraKey: "a", Salt: "b\x00"}, {ExtraKey: "a\x01b"}, {ExtraKey: "a\x01\x01\x00\x00\x00\x00\x00\x00\x00b"}, // as the seed puts them together
+	}
+	for _, text := range []string{
+		"a", "a@b", "a/b", "a\\b", "..", ".", "/", "a\x00b", "\x00", strings.Repeat("s", 300), strings.Repeat("s", 301), "\U0001F333",
+		"\u00e9", "e\u0301", "Word", "word", "WORD", " ", "\n", "default", "0",
+		"\xff", "\xfe", "\xed\xa0\x80", "\xed\xa0\x81", "\ufffd", "\ufffd\ufffd\ufffd",
+	} {
+		out = append(out, tree.Namespace{Salt: text}, tree.Namespace{ExtraKey: text})
+	}
+	return out
 }
 
 // Chain returns the page hashes of n pages of 16 tokens from first on.
