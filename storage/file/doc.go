@@ -24,7 +24,9 @@
 // not flushed to the platter; after a power cut the checksums tell which pages
 // came through. On a full disk one segment is given up and the write tried
 // again; if that does not help, writes fail and reads go on. A folder that
-// cannot be written is opened for reading.
+// cannot be written is opened for reading. A segment that cannot be read when the
+// folder is opened is counted, logged and left; its pages are misses until an
+// opening can read it.
 //
 // Memory: about 60 bytes for each page held.
 package file

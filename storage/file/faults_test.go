@@ -120,24 +120,9 @@ func TestTwoStoresOfOneFolder(t *testing.T) {
 	mustOpen(t, dir, 0)
 }
 
-func TestFolderTellsItsFingerprints(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, 0)
-	layouts, err := Layouts(dir)
-	f := storagetest.Fingerprint()
-	if err != nil || len(layouts) != 1 || layouts[0].ID != f.ID().String() || string(layouts[0].Description) != string(f.Describe()) || layouts[0].Bytes == 0 {
-		t.Errorf("layouts: %+v, %v", layouts, err)
-	}
-	_ = s.Close()
-	if err := os.RemoveAll(filepath.Join(dir, layouts[0].ID)); err != nil {
-		t.Fatal(err)
-	}
-	mustOpen(t, dir, 0)
-}
-
 // Case C-031: no space once costs one segment and the write works; no space for
 // good is a refused write, and no further segment.
-func TestNoSpace(t *testing.T) {
+func TestC031NoSpace(t *testing.T) {
 	s := mustOpen(t, t.TempDir(), 1<<20)
 	for i := range uint32(10) {
 		if _, err := put(s, keysFrom(100*i, 10), 4000); err != nil {
@@ -174,6 +159,13 @@ func TestNoSpace(t *testing.T) {
 	if got.Failed != 50 || got.Errors[storage.NoSpace] != 10 || got.SinceLastGood != 10 || got.Evicted > after.Evicted+20 {
 		t.Errorf("no space for good: %+v", got)
 	}
+	// Nothing half-written is left, and serving goes on.
+	if onDisk := segmentBytesOnDisk(t, s); onDisk != got.Bytes {
+		t.Errorf("%d bytes of segments on disk, %d in the books", onDisk, got.Bytes)
+	}
+	if n := hits(t, s, keysFrom(5000, 5), 4000); n != 5 {
+		t.Errorf("with a full disk %d of 5 pages are read", n)
+	}
 	failures = 0
 	if n, err := put(s, keysFrom(8000, 5), 4000); n != 5 || err != nil {
 		t.Fatalf("space again: %d written, %v", n, err)
@@ -186,21 +178,56 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// An error of the disk that may pass deletes nothing (case C-015).
-func TestPassingReadErrorKeepsThePage(t *testing.T) {
-	s := mustOpen(t, t.TempDir(), 0)
-	keys := keysFrom(1, 3)
-	if _, err := put(s, keys, 100); err != nil {
+func segmentBytesOnDisk(t *testing.T, s *Store) (bytes int64) {
+	t.Helper()
+	files, err := os.ReadDir(s.dir)
+	if err != nil {
 		t.Fatal(err)
 	}
-	s.readAt = func(*os.File, []byte, int64) (int, error) { return 0, syscall.EIO }
-	ok, err := s.Get(ctx, keys, storagetest.Buffers(3, 100))
-	if kindOf(err) != storage.Unreachable || ok[0] || s.Stats().Misses != 3 {
-		t.Errorf("with a failing disk: %v, %v", ok, err)
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil || filepath.Ext(f.Name()) == ".tmp" {
+			t.Errorf("left on disk: %s, %v", f.Name(), err)
+		} else if filepath.Ext(f.Name()) == ".seg" {
+			bytes += info.Size()
+		}
 	}
-	s.readAt = (*os.File).ReadAt
-	if n := hits(t, s, keys, 100); n != 3 {
-		t.Errorf("%d of 3 pages are left", n)
+	return bytes
+}
+
+// Case C-031: also a store of one segment, or of none, tries once more, and only
+// once, however little it can give up.
+func TestC031NoSpaceInASmallStore(t *testing.T) {
+	for _, held := range []int{0, 1, 5} {
+		s := mustOpen(t, t.TempDir(), 0)
+		if n, err := put(s, keysFrom(100, held), 4000); n != held || err != nil {
+			t.Fatal(n, err)
+		}
+		calls, failures := 0, 1
+		s.writeAt = func(f *os.File, b []byte, off int64) (int, error) {
+			calls++
+			if calls > failures {
+				return f.WriteAt(b, off)
+			}
+			n, _ := f.WriteAt(b[:len(b)/2], off)
+			return n, syscall.ENOSPC
+		}
+		if n, err := put(s, keysFrom(1, 1), 4000); n != 1 || err != nil || calls != 2 {
+			t.Errorf("%d held, no space once: %d written, %v, %d calls", held, n, err, calls)
+		}
+		if n := hits(t, s, keysFrom(1, 1), 4000); n != 1 {
+			t.Errorf("%d held, no space once: the page is not read", held)
+		}
+		if got := s.Stats().Evicted; got != uint64(held) {
+			t.Errorf("%d held, no space once: %d evicted", held, got)
+		}
+		calls, failures = 0, 1000
+		if n, err := put(s, keysFrom(2, 1), 4000); n != 0 || kindOf(err) != storage.NoSpace || calls != 2 {
+			t.Errorf("%d held, no space for good: %d written, %v, %d calls", held, n, err, calls)
+		}
+		if got := s.Stats(); got.Failed != 1 || got.Errors[storage.NoSpace] != 1 || segmentBytesOnDisk(t, s) != got.Bytes {
+			t.Errorf("%d held, no space for good: %+v, %d bytes on disk", held, got, segmentBytesOnDisk(t, s))
+		}
 	}
 }
 

@@ -106,8 +106,17 @@ func (s *Store) load(ctx context.Context) error {
 		if !ok || err != nil || name != segmentName(uint32(id)) {
 			continue
 		}
+		s.last = uint32(id)
 		if err := s.loadSegment(uint32(id)); err != nil {
-			return err
+			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+				return err // it would hit all that follow, too
+			}
+			// One file that cannot be read must not cost the others (case
+			// C-015). It stays: the error may pass, and an opening after that
+			// finds its pages.
+			s.unread = append(s.unread, uint32(id))
+			s.active, s.entries = nil, nil // what is written now is newer than it
+			_ = s.rec.Fail("open", filepath.Join(s.dir, name), err)
 		}
 	}
 	if s.readOnly {
@@ -139,8 +148,12 @@ func (s *Store) loadSegment(id uint32) error {
 		return err
 	}
 	g := &segment{id: id, f: f}
-	s.all[id] = g
-	s.order = append(s.order, g)
+	loaded := false
+	defer func() {
+		if !loaded {
+			_ = f.Close()
+		}
+	}()
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -167,6 +180,9 @@ func (s *Store) loadSegment(id uint32) error {
 			s.index[e.key] = place{segment: id, offset: e.offset, length: e.length}
 		}
 	}
+	loaded = true
+	s.all[id] = g
+	s.order = append(s.order, g)
 	s.bytes += g.size
 	s.active, s.entries = g, entries
 	return nil

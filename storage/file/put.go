@@ -109,7 +109,8 @@ func (s *Store) Put(ctx context.Context, keys []storage.Key, pages [][]byte) ([]
 
 // write makes room and appends frames, which become visible all at once, or
 // none of them if there is an error. On a full disk the oldest segment is given
-// up and the write tried once more (case C-031). The caller holds writing.
+// up, also if it is the only one, and the write tried once more (case C-031).
+// The caller holds writing.
 func (s *Store) write(frames []frame) error {
 	var need int64
 	for i := range frames {
@@ -121,8 +122,9 @@ func (s *Store) write(frames []frame) error {
 		}
 	}
 	err := s.append(frames, need)
-	if storage.KindOf(err) == storage.NoSpace && !s.gaveUp && s.giveUpOldest() {
+	if storage.KindOf(err) == storage.NoSpace && !s.gaveUp {
 		s.gaveUp = true
+		s.giveUpOldest()
 		err = s.append(frames, need)
 	}
 	if err == nil {
@@ -131,14 +133,14 @@ func (s *Store) write(frames []frame) error {
 	return err
 }
 
-// giveUpOldest drops the oldest segment that is not being written.
-func (s *Store) giveUpOldest() bool {
-	if len(s.order) == 0 || s.order[0] == s.active {
-		return false
+// giveUpOldest drops the oldest segment, if there is one. Whether that helped
+// shows when the write is tried again.
+func (s *Store) giveUpOldest() {
+	if len(s.order) == 0 {
+		return
 	}
-	pages, err := s.drop(s.order[0])
+	pages, _ := s.drop(s.order[0])
 	s.rec.Evicted(pages)
-	return err == nil
 }
 
 // append writes frames to the end of the active segment, or of a new one if
@@ -207,14 +209,12 @@ func (s *Store) writeFrames(g *segment, frames []frame) error {
 
 // begin makes a new active segment.
 func (s *Store) begin() error {
-	id := uint32(1)
-	if n := len(s.order); n > 0 {
-		id = s.order[n-1].id + 1
-	}
+	id := s.last + 1
 	f, err := os.OpenFile(filepath.Join(s.dir, segmentName(id)), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
+	s.last = id
 	g := &segment{id: id, f: f}
 	s.mu.Lock()
 	defer s.mu.Unlock()

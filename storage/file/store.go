@@ -6,7 +6,10 @@ package file
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/treecore/treecore/storage"
@@ -33,6 +36,8 @@ type Store struct {
 	// gaveUp says that a segment was given up for want of disk space and no
 	// write has worked since: a disk that others filled must not cost us all.
 	gaveUp bool
+	last   uint32   // the highest number of a segment so far
+	unread []uint32 // segments that the opening could not read, and left
 
 	mu     sync.Mutex
 	index  map[indexKey]place
@@ -144,8 +149,8 @@ func (s *Store) Delete(ctx context.Context, keys []storage.Key) error {
 	return s.bury("delete", keys)
 }
 
-// bury removes keys from the index and writes their tombstones. The caller holds
-// writing.
+// bury removes keys from the index and writes their tombstones, also those of
+// keys that a segment may hold that could not be read. The caller holds writing.
 func (s *Store) bury(op string, keys []storage.Key) error {
 	var frames []frame
 	for _, k := range keys {
@@ -154,7 +159,7 @@ func (s *Store) bury(op string, keys []storage.Key) error {
 		_, ok := s.index[hashed]
 		delete(s.index, hashed)
 		s.mu.Unlock()
-		if ok && !s.readOnly {
+		if (ok || len(s.unread) > 0) && !s.readOnly {
 			frames = append(frames, frame{key: hashed, header: storage.TombstoneHeader(s.id, k), tombstone: true})
 		}
 	}
@@ -186,6 +191,14 @@ func (s *Store) Clear(ctx context.Context) error {
 		if _, err := s.drop(s.order[0]); err != nil {
 			return s.rec.Fail("clear", s.dir, err)
 		}
+	}
+	for len(s.unread) > 0 {
+		id := s.unread[0]
+		_ = os.Remove(filepath.Join(s.dir, listName(id)))
+		if err := os.Remove(filepath.Join(s.dir, segmentName(id))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s.rec.Fail("clear", s.dir, err)
+		}
+		s.unread = s.unread[1:]
 	}
 	s.rec.Good()
 	return nil
