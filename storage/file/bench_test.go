@@ -4,7 +4,6 @@
 package file
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,20 +13,6 @@ import (
 	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/storage/storagetest"
 )
-
-// benchKeys are n keys in batches of 128.
-func benchKeys(n int) [][]storage.Key {
-	var out [][]storage.Key
-	for i := range n {
-		k := storage.Key{Pool: "full"}
-		binary.LittleEndian.PutUint64(k.Page[:], uint64(i)*0x9E3779B97F4A7C15+1)
-		if i%storage.MaxBatch == 0 {
-			out = append(out, nil)
-		}
-		out[len(out)-1] = append(out[len(out)-1], k)
-	}
-	return out
-}
 
 // settle waits until the disk has what was written before, so that one
 // measurement does not pay for another.
@@ -64,7 +49,7 @@ func BenchmarkStore(b *testing.B) {
 				_ = os.Remove(f.Name())
 			}
 		})
-		batches := benchKeys(c.pages)
+		batches := storagetest.BenchKeys(c.pages)
 		page := make([]byte, c.size)
 		pages := make([][]byte, storage.MaxBatch)
 		for i := range pages {

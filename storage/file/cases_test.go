@@ -346,7 +346,7 @@ func TestC031ManySmallPages(t *testing.T) {
 	check := func(t *testing.T, pages int) (allocations float64) {
 		dir := t.TempDir()
 		s := mustOpen(t, dir, 64<<20)
-		batches := benchKeys(pages)
+		batches := storagetest.BenchKeys(pages)
 		page := bytes.Repeat([]byte{7}, size)
 		same := make([][]byte, storage.MaxBatch)
 		for i := range same {
