@@ -21,7 +21,8 @@ type ReplaceWriteThroughOnNodeSplit struct {
 	Old, New, Child NodeID
 }
 
-// BackupKV: copy these nodes, a chain from the root side down, to the host.
+// BackupKV: copy these nodes, a chain from the root side down, to the host, or
+// offload them to the external linker.
 type BackupKV struct {
 	Nodes        []NodeID
 	KeyLen       int  // units of the aligned key whose insert asked

@@ -111,13 +111,21 @@ func (c *Core) Options() Options { return c.opts }
 // Switches returns the switches as they stand.
 func (c *Core) Switches() Switches { return c.switches }
 
-// SetSwitches changes the switches. A threshold below 1 is an *ArgumentError.
+// SetSwitches changes the switches. A threshold below 1, and an external linker
+// where there cannot be one, are an *ArgumentError that changes nothing; with a
+// linker the threshold becomes 1 (rule XL-1).
 func (c *Core) SetSwitches(s Switches) error {
 	if c.log != nil {
 		c.log.switches(s)
 	}
 	if s.WriteThroughThreshold < 1 {
 		return &ArgumentError{Op: "SetSwitches", Field: "WriteThroughThreshold", Problem: "it must be 1 or more"}
+	}
+	if err := c.checkLinker(s); err != nil {
+		return err
+	}
+	if s.ExternalLinker {
+		s.WriteThroughThreshold = 1
 	}
 	c.switches = s
 	return nil

@@ -321,13 +321,23 @@ func (c *Core) countHit(n *node, chunked bool) bool {
 	}
 	n.hits++
 	c.reorderLeaf(n)
-	return c.switches.HostTier && !n.backedUp() && n.hits >= int64(c.switches.WriteThroughThreshold)
+	return c.wantsCopy(n) && n.hits >= int64(c.switches.WriteThroughThreshold)
 }
 
-// backup names n and its ancestors that are not backed up (rule I-28).
+// wantsCopy reports whether n lacks a copy on the host, or in the store of an
+// external linker.
+func (c *Core) wantsCopy(n *node) bool {
+	if c.switches.ExternalLinker {
+		return n.mayOffload()
+	}
+	return c.switches.HostTier && !n.backedUp()
+}
+
+// backup names n and its ancestors up to the first that wants no copy (rules
+// I-28, XL-9).
 func (c *Core) backup(n *node, keyLen int, atEnd bool) BackupKV {
 	var ids []NodeID
-	for ; n.parent != nil && !n.backedUp(); n = n.parent {
+	for ; n.parent != nil && c.wantsCopy(n); n = n.parent {
 		ids = append(ids, n.id)
 	}
 	slices.Reverse(ids)

@@ -213,6 +213,7 @@ func (l *opLog) switches(s Switches) {
 	l.flag("write-back", s.WriteBack)
 	l.flag("swa-host-pool", s.SWAHostPool)
 	l.flag("host-buffer-only", s.HostBufferOnly)
+	l.flag("external-linker", s.ExternalLinker)
 	l.flag("swa-ring-layout", s.SWARingLayout)
 	l.end()
 }

@@ -74,6 +74,15 @@ func (l *opLog) nodeAck(verb string, ids []NodeID, ack int64) {
 	l.end()
 }
 
+func (l *opLog) finishOffload(ids []NodeID, ack int64, success bool) {
+	l.verb("finish-offload")
+	l.field("nodes")
+	l.nodeIDs(ids)
+	l.int("ack", int(ack))
+	l.flag("success", success)
+	l.end()
+}
+
 func (l *opLog) commitLoadBack(id NodeID, full Slots, spec LoadBackSpec) {
 	l.verb("commit-load-back")
 	l.int("node", int(id))

@@ -50,6 +50,7 @@ type Switches struct {
 	WriteBack             bool // back up at eviction instead of at insert
 	SWAHostPool           bool // the host tier has room for SWA
 	HostBufferOnly        bool // host memory is a staging buffer, not a tier
+	ExternalLinker        bool // nodes ask for offloads to an external store; no host tier, no Mamba, threshold 1
 	SWARingLayout         bool // SWA lives with the requests, never in the tree (rule M-12)
 }
 

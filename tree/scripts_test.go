@@ -28,7 +28,7 @@ func TestRegressions(t *testing.T) {
 // core with the oracle after every line. (Stories without one are run by the
 // tests of package ops.)
 func TestRandomAgainstOracle(t *testing.T) {
-	for i, config := range ops.HostMixes() {
+	for i, config := range append(ops.HostMixes(), ops.LinkerMixes()...) {
 		t.Run(config.Name(), func(t *testing.T) {
 			ops.RandomTest(t, newMachine, newOracle, config, uint64(i+101), ops.Operations(t, 2000))
 		})

@@ -52,6 +52,7 @@ type Call struct {
 	Hashes              []tree.Digest
 	PrefixLen, TotalLen int
 	Dropped, WithPrefix bool
+	Success             bool
 }
 
 // insertParams returns what begin-insert passes.

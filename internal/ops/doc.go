@@ -99,7 +99,7 @@
 //	is-backed-up node=node                        IsBackedUp
 //	is-full-device-evicted node=node              IsFullDeviceEvicted
 //	switches host-tier? storage? write-through-threshold=int? write-back?
-//	    swa-host-pool? host-buffer-only? swa-ring-layout?
+//	    swa-host-pool? host-buffer-only? external-linker? swa-ring-layout?
 //	                                              SetSwitches; all switches each
 //	                                              time, threshold default 256
 //	prefetch-anchor node=node                     PrefetchAnchor
@@ -213,6 +213,12 @@
 // Marks of what is in storage:
 //
 //	mark-stored from=node until=node              MarkStored
+//
+// Offloads to an external linker:
+//
+//	build-offload node=node                       BuildOffload
+//	mark-offload-pending node=node                MarkOffloadPending
+//	finish-offload nodes=nodes ack=int success?   FinishOffload
 //
 // Buffer-only mode:
 //

@@ -162,6 +162,7 @@ var switchFields = []fieldSpec{
 	flag("write-back", func(c *Call) *bool { return &c.Switches.WriteBack }),
 	flag("swa-host-pool", func(c *Call) *bool { return &c.Switches.SWAHostPool }),
 	flag("host-buffer-only", func(c *Call) *bool { return &c.Switches.HostBufferOnly }),
+	flag("external-linker", func(c *Call) *bool { return &c.Switches.ExternalLinker }),
 	flag("swa-ring-layout", func(c *Call) *bool { return &c.Switches.SWARingLayout }),
 }
 

@@ -23,6 +23,8 @@ type RandomConfig struct {
 	Threshold int
 	// BufferOnly makes the host a staging area: nothing stays there.
 	BufferOnly bool
+	// Linker makes the stories offload to an external linker. Not with Host.
+	Linker bool
 	// MaxNodes is the size from which on trees are cut back; 0: 50.
 	MaxNodes int
 }
@@ -38,6 +40,7 @@ type generator struct {
 
 	storage   bool // storage is on from the start and stays on
 	real      bool // the machines have a host tier
+	linker    bool // they have an external linker
 	noWindows bool // and it has no pool for windows
 }
 
@@ -54,6 +57,7 @@ func newGenerator(config RandomConfig, seed uint64, machines ...Machine) *genera
 	g := &generator{config: config, rng: rand.New(rand.NewPCG(seed, 0x7265636f7265))}
 	g.storage = config.Options.Events && seed%2 == 0
 	g.real = config.Host && isHostMachine(machines...)
+	g.linker = config.Linker && isHostMachine(machines...)
 	g.noWindows = seed%5 == 4
 	for range docCount {
 		g.docs = append(g.docs, g.letters(g.maxPages()))
@@ -65,6 +69,9 @@ func newGenerator(config RandomConfig, seed uint64, machines ...Machine) *genera
 func (g *generator) startLines() []string {
 	if g.real {
 		return []string{g.switchesLine(g.storage), g.poolsLine()}
+	}
+	if g.linker {
+		return []string{g.linkerLine(g.storage)}
 	}
 	var w words
 	w.flag("host-tier swa-host-pool write-through-threshold=3", g.config.Host)

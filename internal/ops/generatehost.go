@@ -317,7 +317,9 @@ func (g *generator) hostQueryLine(s *Story) string {
 	if g.chance(40) {
 		prefix = " with-prefix"
 	}
-	switch g.rng.IntN(9) {
+	switch g.rng.IntN(10) {
+	case 8:
+		return "build-offload " + node
 	case 0:
 		return "build-backup " + node
 	case 1:
@@ -349,7 +351,7 @@ func (g *generator) wrongHostLine(s *Story) string {
 	c := g.component()
 	id, err := s.resolve(node)
 	isRoot := err == nil && id == s.m.Root()
-	switch g.rng.IntN(13) {
+	switch g.rng.IntN(14) {
 	case 0:
 		return fmt.Sprintf("commit-backup node=%s slots=900000..%d", node, 900000+g.page()*g.maxPages()*2)
 	case 1:
@@ -382,6 +384,8 @@ func (g *generator) wrongHostLine(s *Story) string {
 		return "unlock-host " + node + ":none:0:987654321:987654321 node=" + node
 	case 11:
 		return "finish-load-back " + node
+	case 13:
+		return g.wrongOffloadLine(s)
 	case 12:
 		return fmt.Sprintf("commit-prefetch anchor=%s inserted=%s aux=swa::900000:-;swa::900001:- found=0,1,0", node, other)
 	}

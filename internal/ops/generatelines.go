@@ -45,6 +45,11 @@ func (g *generator) next(s *Story) string {
 			return line
 		}
 	}
+	if s.insert != nil && g.linker && g.chance(40) {
+		if line := g.ackOffloadLine(s); line != "" {
+			return line
+		}
+	}
 	if s.walking() && g.chance(75) {
 		if line := g.pauseLine(s); line != "" && g.chance(80) {
 			return line
@@ -71,6 +76,8 @@ func (g *generator) next(s *Story) string {
 	switch {
 	case g.real && g.config.BufferOnly:
 		productions = append(productions[:len(productions):len(productions)], bufferProductions...)
+	case g.linker:
+		productions = append(productions[:len(productions):len(productions)], linkerProductions...)
 	case g.real:
 		productions = append(productions[:len(productions):len(productions)], hostProductions...)
 	}
@@ -397,6 +404,9 @@ func (g *generator) rareLine(s *Story) string {
 		storage := g.storage || g.chance(30)
 		if g.real {
 			return g.switchesLine(storage)
+		}
+		if g.linker {
+			return g.linkerLine(storage)
 		}
 		line := "switches"
 		if g.config.Host {

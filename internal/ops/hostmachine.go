@@ -39,6 +39,11 @@ type HostMachine interface {
 	// Marks of what is in storage.
 	MarkStored(from, until tree.NodeID) error
 
+	// Offloads to an external linker.
+	BuildOffload(tree.NodeID) ([]tree.Transfer, error)
+	MarkOffloadPending(tree.NodeID) error
+	FinishOffload(ids []tree.NodeID, ack int64, success bool) error
+
 	// Buffer-only mode.
 	SnapshotBufferBackup(id tree.NodeID, withPrefix bool) (tree.BufferSnapshot, bool)
 	ValidateBufferBackup(id tree.NodeID, units int) (tree.BufferState, bool)

@@ -5,6 +5,7 @@ package ops_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,10 @@ var machines = []struct {
 	make ops.NewMachine
 }{{"oracle", newOracle}, {"core", newCore}}
 
+func allMixes() []ops.RandomConfig {
+	return slices.Concat(ops.Mixes(), ops.HostMixes(), ops.LinkerMixes())
+}
+
 func TestStaleHandles(t *testing.T) {
 	for _, m := range machines {
 		t.Run(m.name, func(t *testing.T) { ops.StaleHandleTest(t, m.make) })
@@ -25,7 +30,7 @@ func TestStaleHandles(t *testing.T) {
 }
 
 func TestTwins(t *testing.T) {
-	for i, config := range append(ops.Mixes(), ops.HostMixes()...) {
+	for i, config := range allMixes() {
 		t.Run(config.Name(), func(t *testing.T) {
 			ops.TwinTest(t, newCore, config, uint64(i+201), ops.Operations(t, 2000))
 		})
@@ -39,7 +44,7 @@ func TestRegressions(t *testing.T) {
 // TestLogReplays runs a random story on a core that writes its log, and replays
 // the log on a fresh core, which must write the same log.
 func TestLogReplays(t *testing.T) {
-	for i, config := range append(ops.Mixes(), ops.HostMixes()...) {
+	for i, config := range allMixes() {
 		t.Run(config.Name(), func(t *testing.T) {
 			var first, second bytes.Buffer
 			logged := func(o tree.Options) (ops.Machine, error) {

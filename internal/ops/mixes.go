@@ -43,6 +43,18 @@ func Mixes() []RandomConfig {
 	return out
 }
 
+// LinkerMixes are the mixes with an external linker (rule XL-1).
+func LinkerMixes() []RandomConfig {
+	var out []RandomConfig
+	for _, config := range Mixes() {
+		if !config.Options.Components.Has(tree.Mamba) {
+			config.Linker = true
+			out = append(out, config)
+		}
+	}
+	return out
+}
+
 // HostMixes are the mixes with a host tier under each write policy, and with a
 // host that is a staging area.
 func HostMixes() []RandomConfig {

@@ -128,7 +128,7 @@ func (c RandomConfig) Name() string {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"eagle", o.Eagle}, {"events", o.Events}, {"sessions", o.Sessions}, {"host", c.Host}} {
+	}{{"eagle", o.Eagle}, {"events", o.Events}, {"sessions", o.Sessions}, {"host", c.Host}, {"linker", c.Linker}} {
 		if f.set {
 			name += "/" + f.name
 		}

@@ -64,6 +64,17 @@ func (e *Executor) transfers(list []tree.Transfer) string {
 	return b.String()
 }
 
+func (e *Executor) offload(list []tree.Transfer) string {
+	if list == nil {
+		return none
+	}
+	parts := make([]string, len(list))
+	for i := range list {
+		parts[i] = e.transfer(&list[i])
+	}
+	return strings.Join(parts, "; ")
+}
+
 func (e *Executor) backupSpec(s *tree.BackupSpec) string {
 	return "full=" + e.value(tree.Full, s.Full) + e.transfers(s.Aux)
 }

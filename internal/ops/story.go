@@ -63,7 +63,7 @@ import (
 //
 // The host tier, on a machine that is a HostMachine. Once host-pools was given,
 // the story executes the backups that inserts and evictions ask for, and shows
-// them. Where host slots are short it evicts exactly what is missing.
+// them; with an external linker, the offloads. Where host slots are short it evicts exactly what is missing.
 //
 //	host-pools full=? swa=? mamba=? sizes of the host pools; 0 or nothing: no
 //	                                limit
@@ -73,6 +73,10 @@ import (
 //	                                allocation fail
 //	ack NODE? all?                  delivers the ack of the oldest backup, of
 //	                                that of the node, or of all
+//	offload NODE no-lock? fail?     one node to an external linker: build, lock,
+//	                                mark; fail lets the linker refuse it
+//	ack-offload NODE? failed?       delivers the ack of the oldest offload, or of
+//	                                that of the node
 //	load-back NODE fail?            host lock, lock, build, take device slots,
 //	                                commit, lock again
 //	ack-load NODE?                  delivers the ack of a load back
@@ -240,7 +244,9 @@ func (s *Story) do(verb string, fields []rawField) (string, error) {
 		s.endWalk(tree.Full)
 	}
 	text := s.run.Run(&c)
-	s.note(&c)
+	if !strings.HasPrefix(text, "error") {
+		s.note(&c)
+	}
 	return text, nil
 }
 

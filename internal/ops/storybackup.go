@@ -208,6 +208,12 @@ func (s *Story) deliver(m HostMachine, at int) string {
 // dropped after the first failure (rule BK-13).
 func (s *Story) runBackupAction(b *tree.BackupKV) (lines []string) {
 	m, ok := s.m.(HostMachine)
+	if ok && s.host.switches.ExternalLinker {
+		for _, id := range b.Nodes {
+			lines = append(lines, "  offload "+s.label(id)+": "+s.runOffload(m, id, true))
+		}
+		return lines
+	}
 	if !ok || !s.host.on || s.host.switches.HostBufferOnly {
 		return nil
 	}

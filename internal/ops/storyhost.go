@@ -19,11 +19,13 @@ type hostTier struct {
 	fails    int                     // so many allocations fail from now on
 	switches tree.Switches
 
-	acks    int64 // ack numbers given out
-	writes  []*hostWrite
-	loads   []*hostLoad
-	fetches map[string]*hostFetch
-	paused  [tree.NumComponents]tree.NodeID // nodes that wait for the end of their eviction
+	acks   int64 // ack numbers given out
+	writes []*hostWrite
+	// Offloads to an external linker; their acks are node ids.
+	offloads []*hostWrite
+	loads    []*hostLoad
+	fetches  map[string]*hostFetch
+	paused   [tree.NumComponents]tree.NodeID // nodes that wait for the end of their eviction
 
 	notes []string // what making room did, not shown yet
 }
@@ -128,6 +130,11 @@ func (s *Story) inFlight() (writes, loads []tree.InFlight) {
 			writes = append(writes, tree.InFlight{ID: w.ack, Node: w.target})
 		}
 	}
+	for _, w := range s.host.offloads {
+		if w.locked {
+			writes = append(writes, tree.InFlight{ID: w.ack, Node: w.target})
+		}
+	}
 	for _, l := range s.host.loads {
 		loads = append(loads, tree.InFlight{ID: int64(l.best), Node: l.best})
 	}
@@ -143,7 +150,7 @@ func (s *Story) relocate(actions []tree.Action) {
 		if !ok {
 			continue
 		}
-		for _, w := range s.host.writes {
+		for _, w := range slices.Concat(s.host.writes, s.host.offloads) {
 			if w.ack != r.Ack {
 				continue
 			}

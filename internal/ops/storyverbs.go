@@ -134,6 +134,8 @@ func init() {
 		{"host-fail", "n", "", "", duringInsert, (*Story).hostFailVerb},
 		{"backup", "node", "", "no-lock fail", duringInsert, (*Story).backupVerb},
 		{"ack", "node", "", "all", duringWalk, (*Story).ackVerb},
+		{"offload", "node", "", "no-lock fail", duringInsert, (*Story).offloadVerb},
+		{"ack-offload", "node", "", "failed", duringWalk, (*Story).ackOffloadVerb},
 		{"load-back", "node", "", "fail", alone, (*Story).loadBackVerb},
 		{"ack-load", "node", "", "", duringWalk, (*Story).ackLoadVerb},
 		{"prefetch", "under", fetchValues, fetchFlags, duringWalk, (*Story).prefetchVerb},

@@ -137,6 +137,17 @@ func makeHostVerbs() []verbSpec {
 			return e.done(m.MarkStored(c.Node, c.Until))
 		})},
 
+		{"build-offload", nodeOnly, onHost(func(e *Executor, m HostMachine, c *Call) string {
+			spec, err := m.BuildOffload(c.Node)
+			return e.or(err, func() string { return e.offload(spec) })
+		})},
+		{"mark-offload-pending", nodeOnly, onHost(func(e *Executor, m HostMachine, c *Call) string {
+			return e.done(m.MarkOffloadPending(c.Node))
+		})},
+		{"finish-offload", list(nodesField, ackField, flag("success", func(c *Call) *bool { return &c.Success })), onHost(func(e *Executor, m HostMachine, c *Call) string {
+			return e.done(m.FinishOffload(c.Nodes, c.Ack, c.Success))
+		})},
+
 		{"snapshot-buffer", list(nodeField, withPrefixField), onHost(func(e *Executor, m HostMachine, c *Call) string {
 			s, ok := m.SnapshotBufferBackup(c.Node, c.WithPrefix)
 			return e.bufferSnapshot(&s, ok)

@@ -311,13 +311,13 @@ func (o *Oracle) countHit(in *insertion, n *node) bool {
 		return false
 	}
 	n.hits++
-	return o.switches.HostTier && !n.backedUp() && n.hits >= int64(o.switches.WriteThroughThreshold)
+	return o.wantsCopy(n) && n.hits >= int64(o.switches.WriteThroughThreshold)
 }
 
 // backup names the node and its unbacked ancestors, root-first (rule I-28).
 func (o *Oracle) backup(in *insertion, n *node, endsAtPrompt bool) tree.Action {
 	var chain []tree.NodeID
-	for ; n != o.root && !n.backedUp(); n = n.parent {
+	for ; n != o.root && o.wantsCopy(n); n = n.parent {
 		chain = append([]tree.NodeID{n.id}, chain...)
 	}
 	return tree.BackupKV{Nodes: chain, KeyLen: in.total, EndsAtPrompt: endsAtPrompt}

@@ -135,7 +135,13 @@ func (o *Oracle) SetSwitches(s tree.Switches) error {
 	if s.WriteThroughThreshold < 1 {
 		return &tree.ArgumentError{Op: "SetSwitches", Field: "WriteThroughThreshold", Problem: "it must be 1 or more"}
 	}
+	if err := o.checkLinker(s); err != nil {
+		return err
+	}
 	o.switches = s
+	if s.ExternalLinker {
+		o.switches.WriteThroughThreshold = 1
+	}
 	return nil
 }
 
