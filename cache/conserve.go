@@ -52,7 +52,7 @@ func (c *Cache) CheckConservation() error {
 	a.locks()
 	if c.host != nil {
 		a.hostOwners()
-		a.hostLocks()
+		a.hostLocks(a.hostHolders())
 		a.pending()
 	}
 	a.sizes()
@@ -222,7 +222,7 @@ func (a *audit) mapping() {
 	}
 }
 
-// held is a device lock that somebody holds.
+// held is a lock that somebody holds on a tier.
 type held struct {
 	name     string
 	node     tree.NodeID

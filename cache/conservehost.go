@@ -36,63 +36,86 @@ func (a *audit) hostOwners() {
 	}
 }
 
-// hostLocks checks the host part of IN-7: host locks are those of loads, which
-// hold them on their node and, for windows, on the nodes above it.
-func (a *audit) hostLocks() {
-	var most [tree.NumComponents]map[tree.NodeID]int
-	for i := range most {
-		most[i] = map[tree.NodeID]int{}
-	}
-	for _, at := range a.hostHolders() {
-		for id := at; ; {
-			n, known := a.nodes[id]
-			if !known || n.Parent == tree.NoNode {
-				break
-			}
-			for i := range most {
-				most[i][id]++
-			}
-			id = n.Parent
-		}
-		for _, i := range []tree.Component{tree.SWA, tree.Mamba} {
-			if a.cache.pool(i) != nil && at != a.cache.tree.Root() && a.nodes[at].Components[i].HostLocks == 0 {
-				a.fault("IN-7", "a load, write or prefetch holds no %v host lock on node %d", i, at)
-			}
-		}
-	}
-	for _, id := range a.order {
-		for i := range most {
-			if n := a.nodes[id].Components[i].HostLocks; n < 0 || n > most[i][id] {
-				a.fault("IN-7", "node %d has %d %v host locks, loads hold %d at most", id, n, tree.Component(i), most[i][id])
-			}
-		}
-	}
-}
-
-// hostHolders returns the nodes on which operations hold host locks.
-func (a *audit) hostHolders() []tree.NodeID {
-	var out []tree.NodeID
+// hostHolders lists the host locks that are held: those of loads, of writes to
+// storage and of prefetches. What these have reserved is IN-9.
+func (a *audit) hostHolders() []held {
+	var list []held
 	for _, l := range a.cache.host.loads {
-		out = append(out, l.node)
+		list = append(list, held{name: fmt.Sprintf("load %d", l.seq), node: l.node, receipt: l.host})
 	}
 	st := a.cache.storage
 	if st == nil {
-		return out
+		return list
 	}
 	for _, w := range st.writes {
-		out = append(out, w.node)
+		list = append(list, held{name: fmt.Sprintf("write %d", w.operation.ID()), node: w.node, receipt: w.receipt})
 	}
 	reserved := 0
 	for r := a.cache.live.first; r != nil; r = r.next {
-		if r.fetch != nil {
-			out = append(out, r.fetch.anchor)
-			reserved += r.fetch.units
+		if p := r.fetch; p != nil {
+			list = append(list, held{name: fmt.Sprintf("the prefetch of lookup %d", p.lookup.ID()), node: p.anchor, receipt: p.receipt})
+			reserved += p.units
 		}
 	}
 	if reserved != st.occupancy {
 		a.fault("IN-9", "%d tokens are reserved, prefetches account for %d", st.occupancy, reserved)
 	}
-	return out
+	return list
+}
+
+// hostLocks checks the host part of IN-7: each node's host lock counts are those
+// of the receipts that are held.
+func (a *audit) hostLocks(list []held) {
+	var want [tree.NumComponents]map[tree.NodeID]int
+	for i := range want {
+		want[i] = map[tree.NodeID]int{}
+	}
+	for _, r := range list {
+		n, known := a.nodes[r.node]
+		if !known {
+			a.fault("IN-7", "%s locks node %d on the host, which is gone", r.name, r.node)
+			continue
+		}
+		if n.Parent == tree.NoNode {
+			continue // nothing is counted on the root
+		}
+		if a.cache.mamba && !r.receipt.Skipped.Has(tree.Mamba) {
+			want[tree.Mamba][r.node]++
+		}
+		if !r.receipt.Skipped.Has(tree.Full) {
+			a.countHostSegment(r, tree.Full, want[tree.Full])
+		}
+		if a.cache.swa && !r.receipt.Skipped.Has(tree.SWA) {
+			a.countHostSegment(r, tree.SWA, want[tree.SWA])
+		}
+	}
+	for _, id := range a.order {
+		for i := range want {
+			if n := a.nodes[id].Components[i].HostLocks; n != want[i][id] {
+				a.fault("IN-7", "node %d has %d %v host locks, %d are held", id, n, tree.Component(i), want[i][id])
+			}
+		}
+	}
+}
+
+// countHostSegment counts the nodes that a receipt covers: from its anchor up to
+// the node with its mark, or to the root without one.
+func (a *audit) countHostSegment(r held, component tree.Component, want map[tree.NodeID]int) {
+	mark := r.receipt.HostBound[component]
+	for id := r.node; ; {
+		n := a.nodes[id]
+		if n.Parent == tree.NoNode {
+			break
+		}
+		want[id]++
+		if mark != 0 && n.Components[component].HostBoundary == mark {
+			return
+		}
+		id = n.Parent
+	}
+	if mark != 0 {
+		a.fault("IN-7", "no node from %d up bears the mark at which the %v host lock of %s ends", r.node, component, r.name)
+	}
 }
 
 // pending checks IN-8: marks are those of the backups in flight, both ways.

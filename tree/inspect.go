@@ -64,6 +64,10 @@ func (c *Core) Inspect(id NodeID) (NodeInfo, error) {
 			x.Sessions = slices.Clone(n.ext.sessions[i])
 		}
 	}
+	if n.ext != nil {
+		info.Components[Full].HostBoundary = n.ext.fullHostBoundary
+		info.Components[SWA].HostBoundary = n.ext.swaHostBoundary
+	}
 	return info, nil
 }
 

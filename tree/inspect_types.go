@@ -30,4 +30,5 @@ type ComponentInfo struct {
 	SessionRefs              int
 	Sessions                 []string // session ids marked here, ascending
 	InDeviceList, InHostList bool
+	HostBoundary             uint64 // mark that ends host lock segments here; 0: none. Mamba has none
 }

@@ -186,6 +186,8 @@ func (p *pair) nodesDiffer(a, b *tree.NodeInfo) string {
 			return c.String() + " host value"
 		case x.Locks != y.Locks || x.HostLocks != y.HostLocks:
 			return c.String() + " locks"
+		case !p.sameMark(x.HostBoundary, y.HostBoundary):
+			return c.String() + " host boundary"
 		case x.SessionRefs != y.SessionRefs || !slices.Equal(x.Sessions, y.Sessions):
 			return c.String() + " session references"
 		case x.InDeviceList != y.InDeviceList || x.InHostList != y.InHostList:

@@ -61,6 +61,9 @@ func (e *Executor) nodeState(n *tree.NodeInfo) words {
 	vector("locks", locks)
 	vector("host-locks", hostLocks)
 	w.flag("boundary", n.SWABoundary != 0)
+	for c := tree.Full; c < tree.NumComponents; c++ {
+		w.flag(c.String()+"-host-boundary", n.Components[c].HostBoundary != 0)
+	}
 	vector("refs", refs)
 	for c := tree.Full; c < tree.NumComponents; c++ {
 		for _, id := range n.Components[c].Sessions {

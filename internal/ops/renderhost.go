@@ -21,9 +21,8 @@ func (e *Executor) nodesText(list []tree.NodeID) string {
 	return e.nodeList(list)
 }
 
-// hostReceipt writes the receipt of a host lock. Who bears a host boundary is
-// not to be seen on a node; where the answer names nodes it says only that
-// there is one.
+// hostReceipt writes the receipt of a host lock. Where the answer names nodes
+// it says only that there is a boundary, as the nodes do.
 func (e *Executor) hostReceipt(r tree.Receipt) string {
 	var w words
 	if e.nameNode == nil {

@@ -185,6 +185,7 @@ func (o *Oracle) Inspect(id tree.NodeID) (tree.NodeInfo, error) {
 			Host:         runs(n.host[c]),
 			Locks:        n.locks[c],
 			HostLocks:    n.hostLocks[c],
+			HostBoundary: n.hostBoundary[c],
 			SessionRefs:  n.refs[c],
 			Sessions:     sortedKeys(n.marks[c]),
 			InDeviceList: o.device[c].contains(n),
