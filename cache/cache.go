@@ -215,6 +215,9 @@ func (c *Cache) guard(op string, r *Request, want State, remedy string) error {
 	if r == nil || r.cache != c {
 		return &ArgumentError{Op: op, Field: "request", Problem: "it is not one of this cache: pass what NewRequest returned"}
 	}
+	if r.state == Retracted {
+		remedy = "restore it first, or end it with Discard or Abort"
+	}
 	if r.state != want {
 		return &OrderError{Op: op, Request: r.id, State: r.state, Problem: remedy}
 	}
@@ -246,6 +249,8 @@ func (c *Cache) Reset() error {
 	for r := c.live.first; r != nil; r = r.next {
 		if r.state == Running {
 			r.state, r.locked = Lost, false
+		} else if r.state == Retracted {
+			c.loseRetracted(r)
 		}
 	}
 	if c.tree.Options().Events {

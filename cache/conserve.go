@@ -347,7 +347,7 @@ func (a *audit) books() {
 		if r.state == Running || r.state == Lost {
 			running++
 		}
-		if r.frontier%c.page != 0 || r.protected%c.page != 0 || r.committed > r.Allocated() || r.own.length != r.own.runs.Len() {
+		if r.frontier%c.page != 0 || r.protected%c.page != 0 || r.committed > r.Allocated() && r.state != Retracted || r.own.length != r.own.runs.Len() {
 			a.fault("RQ-1", "request %d: protected %d, frontier %d, committed %d, allocated %d, %d slots of its own",
 				r.id, r.protected, r.frontier, r.committed, r.Allocated(), r.own.runs.Len())
 		}

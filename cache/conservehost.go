@@ -29,6 +29,11 @@ func (a *audit) hostOwners() {
 		for _, p := range a.cache.fetches() {
 			l.own(fmt.Sprintf("the prefetch of lookup %d", p.lookup.ID()), p.held(tree.Component(i)))
 		}
+		for r := a.cache.live.first; r != nil; r = r.next {
+			if r.saved != nil {
+				l.own(fmt.Sprintf("retracted request %d", r.id), r.saved.host[i])
+			}
+		}
 		l.close()
 		if err := p.Check(); err != nil {
 			a.fault("AL-3", "%v", err)

@@ -18,7 +18,8 @@
 // host memory. Admit queues what it loads back; StartLoading starts it with the
 // batch, and a request computes when Loading says no. Tick takes note of copies
 // that have ended; nothing else about them is known, or decides. Close ends the
-// goroutines.
+// goroutines. Under pressure Retract takes a request that decodes off the device,
+// saved on the host, and Restore lets it run on.
 //
 // Lengths and positions of requests are in tokens. With an eagle tree a key of
 // n tokens has n-1 units, which only the tree sees.

@@ -14,13 +14,14 @@ type State uint8
 
 // The states of a request.
 const (
-	Waiting  State = iota // new, or matched but not admitted
-	Running               // admitted: it holds a lock and slots
-	Lost                  // it was running when Reset took its prefix away; only its end is left
-	Finished              // ended by Finish or Abort
+	Waiting   State = iota // new, or matched but not admitted
+	Running                // admitted: it holds a lock and slots
+	Lost                   // it was running when Reset took its prefix away; only its end is left
+	Finished               // ended by Finish, Abort or Discard
+	Retracted              // it ran, and what it has computed is saved on the host
 )
 
-var stateNames = [...]string{"waiting", "running", "lost", "finished"}
+var stateNames = [...]string{"waiting", "running", "lost", "finished", "retracted"}
 
 // String returns the state's lower-case name.
 func (s State) String() string {

@@ -54,6 +54,9 @@ func (c *Cache) Abort(r *Request) error {
 		c.leave(r)
 		return nil
 	}
+	if r != nil && r.cache == c && r.state == Retracted {
+		return c.Discard(r.saved)
+	}
 	if err := c.ending(op, r); err != nil {
 		return err
 	}

@@ -435,7 +435,7 @@ type HostUsage struct {
 	Size   int
 	Free   int
 	Cached int // in the tree
-	Held   int // of copies that failed, of prefetches, and waiting to be freed
+	Held   int // of retracted requests, prefetches and copies that failed, and waiting to be freed
 }
 
 // HostUsage returns the counts of a component on the host; all 0 where it has no
@@ -451,6 +451,11 @@ func (c *Cache) HostUsage(id tree.Component) HostUsage {
 	}
 	for _, p := range c.fetches() {
 		u.Held += p.held(id).Len()
+	}
+	for r := c.live.first; r != nil; r = r.next {
+		if r.saved != nil {
+			u.Held += r.saved.host[id].Len()
+		}
 	}
 	u.Cached = u.Size - u.Free - u.Held
 	return u

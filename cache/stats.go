@@ -41,6 +41,9 @@ type Stats struct {
 	// node where nobody else could resume.
 	ShortRematches int64
 
+	Retractions, Restores int64
+	RetractionsRefused    int64 // for lack of room on the host
+
 	// With a host tier. Units and bytes count when a copy has ended, bytes with
 	// the slot sizes of HostOptions.
 	Backups, LoadBacks               int64 // copies that ended well; loads of one batch count one by one

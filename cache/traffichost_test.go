@@ -38,6 +38,7 @@ func TestRandomHostTraffic(t *testing.T) {
 					all.Backups, all.LoadBacks, all.CopiesFailed = all.Backups+s.Backups, all.LoadBacks+s.LoadBacks, all.CopiesFailed+s.CopiesFailed
 					all.BackupsRefused, all.LoadBacksGivenUp = all.BackupsRefused+s.BackupsRefused, all.LoadBacksGivenUp+s.LoadBacksGivenUp
 					all.ReusedFromHost += s.ReusedFromHost
+					all.Retractions, all.Restores, all.RetractionsRefused = all.Retractions+s.Retractions, all.Restores+s.Restores, all.RetractionsRefused+s.RetractionsRefused
 					all.BackedUp.Add(s.BackedUp)
 					all.LoadedBack.Add(s.LoadedBack)
 					all.HostEvicted.Add(s.HostEvicted)
@@ -55,7 +56,7 @@ func TestRandomHostTraffic(t *testing.T) {
 				id, all.BackedUp[id], all.LoadedBack[id], all.HostEvicted[id], all.DroppedHostPressure[id])
 		}
 	}
-	if min(all.CopiesFailed, all.BackupsRefused, all.LoadBacksGivenUp, all.ReusedFromHost) == 0 {
+	if min(all.CopiesFailed, all.BackupsRefused, all.LoadBacksGivenUp, all.ReusedFromHost, all.Retractions, all.Restores, all.RetractionsRefused) == 0 {
 		t.Errorf("not reached: %+v", all)
 	}
 	t.Logf("%+v", all)
