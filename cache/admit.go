@@ -94,6 +94,9 @@ func (c *Cache) AdmitWithin(r *Request, quota int) error {
 			if undo != nil {
 				return c.fail(op, undo)
 			}
+			if errors.Is(err, errPrefixGone) {
+				return c.AdmitWithin(r, quota)
+			}
 			if !momentary(err) {
 				return c.fail(op, err)
 			}

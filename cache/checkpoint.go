@@ -3,7 +3,11 @@
 
 package cache
 
-import "github.com/treecore/treecore/tree"
+import (
+	"errors"
+
+	"github.com/treecore/treecore/tree"
+)
 
 // none is the length of a checkpoint that does not exist.
 const none = -1
@@ -19,6 +23,10 @@ type checkpoint struct {
 	length  int    // prefix of the latest checkpoint, none: absent
 }
 
+// errPrefixGone says that what a request was about to reuse went while room was
+// made for it: the load that was to bring it has failed.
+var errPrefixGone = errors.New("the prefix is gone")
+
 // takeStates allocates the state that a request runs on and its track buffers,
 // and has the state copied from the tree where the request continues there. On
 // an error nothing is taken.
@@ -29,8 +37,12 @@ func (c *Cache) takeStates(r *Request) error {
 	if k.state != 0 {
 		first = 1 // a load back has taken it
 	}
+	locked := r.locked
 	if err := c.makeRoom(tree.Units{tree.Mamba: n - first}); err != nil {
 		return err
+	}
+	if locked && !r.locked {
+		return errPrefixGone
 	}
 	for i := first; i < n; i++ {
 		s, err := c.states.AllocOne()

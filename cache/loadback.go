@@ -436,7 +436,7 @@ func (c *Cache) dropLoaded(l *load) error {
 		top = n.Parent
 	}
 	for r := c.live.first; r != nil; r = r.next {
-		if r.state != Running || !r.locked {
+		if !r.locked {
 			continue
 		}
 		below := r.node == top
@@ -453,7 +453,9 @@ func (c *Cache) dropLoaded(l *load) error {
 		if err := c.unlock(r); err != nil {
 			return err
 		}
-		r.state = Lost
+		if r.state == Running { // else it is being admitted, and starts anew
+			r.state = Lost
+		}
 	}
 	return c.dropDevice(top)
 }
