@@ -173,6 +173,7 @@ func (m *model) check() {
 	if err := m.cache.CheckConservation(); err != nil {
 		m.t.Fatalf("%v", err)
 	}
+	m.gauges()
 }
 
 // start makes, matches and admits a request.
