@@ -56,6 +56,11 @@ func (m *model) gauges() {
 		}
 	}
 	if c.host != nil {
+		for _, p := range c.fetches() {
+			for i := range host {
+				host[i].held += p.held(tree.Component(i)).Len()
+			}
+		}
 		for i, list := range c.host.released {
 			host[i].held += list.Len()
 		}

@@ -57,10 +57,10 @@ type Request struct {
 
 	checkpoint checkpoint
 
-	fetch   *prefetch // nil: nothing is being fetched for it
-	offered int       // tokens that the last lookup in the store found
-	loaded  int       // tokens that prefetches brought to the host for it
-	saved *Retraction // while it is retracted
+	fetch   *prefetch   // nil: nothing is being fetched for it
+	offered int         // tokens that the last lookup in the store found
+	loaded  int         // tokens that prefetches brought to the host for it
+	saved   *Retraction // while it is retracted
 
 	waits    int64 // loads from the host up to this one must end before it computes
 	hostFrom int   // position from which on its prefix was loaded from the host; none: nothing was
