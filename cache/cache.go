@@ -226,7 +226,8 @@ func (c *Cache) guard(op string, r *Request, want State, remedy string) error {
 
 // Reset drops everything that is cached. Slots that requests hold stay theirs;
 // running requests lose their prefix and can only be finished or aborted, after
-// which their slots come back. Waiting requests match anew.
+// which their slots come back. So are retracted ones, whose saved copies go with
+// the host tier. Waiting requests match anew.
 func (c *Cache) Reset() error {
 	if c.broken != nil {
 		return c.broken

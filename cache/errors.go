@@ -16,7 +16,7 @@ type State uint8
 const (
 	Waiting   State = iota // new, or matched but not admitted
 	Running                // admitted: it holds a lock and slots
-	Lost                   // it was running when Reset took its prefix away; only its end is left
+	Lost                   // it was running, or retracted, when its prefix was taken away; only its end is left
 	Finished               // ended by Finish, Abort or Discard
 	Retracted              // it ran, and what it has computed is saved on the host
 )
