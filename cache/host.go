@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/treecore/treecore/pool"
 	"github.com/treecore/treecore/storage"
@@ -39,10 +40,11 @@ func (p WritePolicy) String() string {
 	return "unknown"
 }
 
-// ParseWritePolicy reads the name of a write policy.
+// ParseWritePolicy reads the name of a write policy; underscores may stand for
+// its hyphens.
 func ParseWritePolicy(name string) (WritePolicy, error) {
 	for p, n := range writePolicyNames {
-		if n == name {
+		if n == strings.ReplaceAll(name, "_", "-") {
 			return WritePolicy(p), nil
 		}
 	}

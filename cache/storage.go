@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/storage/queue"
@@ -29,7 +30,7 @@ const (
 	numStopPolicies = 3
 )
 
-var stopPolicyNames = [numStopPolicies]string{"best_effort", "wait_complete", "timeout"}
+var stopPolicyNames = [numStopPolicies]string{"best-effort", "wait-complete", "timeout"}
 
 // String returns the policy's name.
 func (p StopPolicy) String() string {
@@ -39,10 +40,11 @@ func (p StopPolicy) String() string {
 	return "unknown"
 }
 
-// ParseStopPolicy reads the name of a stop policy.
+// ParseStopPolicy reads the name of a stop policy; underscores may stand for its
+// hyphens.
 func ParseStopPolicy(name string) (StopPolicy, error) {
 	for p, n := range stopPolicyNames {
-		if n == name {
+		if n == strings.ReplaceAll(name, "_", "-") {
 			return StopPolicy(p), nil
 		}
 	}

@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"storage/redis":       {"storage"},
 	"storage/s3":          {"storage"},
 	"storage/all":         {"storage/file", "storage/redis", "storage/s3"},
-	"storage/attach":      {"storage"},
+	"storage/attach":      {"storage", "storage/queue"},
 	"storage/storagetest": {"storage", "tree"},
 	"storage/queue":       {"storage", "tree"},
 	"workload":            {},

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,18 +16,21 @@ import (
 	"time"
 
 	"github.com/treecore/treecore/storage"
+	"github.com/treecore/treecore/storage/queue"
 )
 
 // Extra is the extra configuration of an attachment (rule AT-5). Its zero value
 // prefetches everything and waits for nothing; DefaultExtra has the defaults.
 type Extra struct {
 	// PrefetchThreshold is the least number of tokens that are worth a
-	// prefetch; see Threshold.
+	// prefetch. A page is at least needed.
 	PrefetchThreshold int
 	// A prefetch under the policy Timeout may take PrefetchTimeoutBase, and
-	// PrefetchTimeoutPerKiToken for each 1024 tokens; see TimeoutPerPage.
+	// PrefetchTimeoutPerKiToken for each 1024 tokens; see Timeout.
 	PrefetchTimeoutBase, PrefetchTimeoutPerKiToken time.Duration
-	// PassPrefixKeys gives the backend the keys of a page's ancestors, too.
+	// PassPrefixKeys asks to give the backend the keys of a page's ancestors, too.
+	// It is read, so that a configuration made for other backends is taken; the
+	// stores here find a page by its own key alone and have no use for them.
 	PassPrefixKeys bool
 }
 
@@ -38,23 +40,16 @@ func DefaultExtra() Extra {
 	return Extra{PrefetchThreshold: 256, PrefetchTimeoutBase: time.Second, PrefetchTimeoutPerKiToken: 250 * time.Millisecond}
 }
 
-// Threshold returns the threshold in tokens that is in force with a page size in
-// tokens: a prefetch is at least a page.
-func (e Extra) Threshold(pageSize int) int { return max(e.PrefetchThreshold, pageSize) }
-
-// TimeoutPerPage returns the time that each page of a prefetch adds, for a page
-// size in tokens: pageSize/1024 of PrefetchTimeoutPerKiToken, rounded down to a
-// nanosecond. What is longer than a Duration can say is the longest one.
-func (e Extra) TimeoutPerPage(pageSize int) time.Duration {
-	if pageSize < 1 || e.PrefetchTimeoutPerKiToken <= 0 {
-		return 0
+// Timeout returns the timeout in the form that a storage tier takes.
+func (e Extra) Timeout() queue.Timeout {
+	t := queue.Timeout{Base: e.PrefetchTimeoutBase, PerKiToken: e.PrefetchTimeoutPerKiToken}
+	if t.Base == 0 {
+		t.Base = -1 // none, and not the default
 	}
-	high, low := bits.Mul64(uint64(e.PrefetchTimeoutPerKiToken), uint64(pageSize))
-	if high >= 1024 {
-		return math.MaxInt64
+	if t.PerKiToken == 0 {
+		t.PerKiToken = -1
 	}
-	n, _ := bits.Div64(high, low, 1024)
-	return time.Duration(min(n, math.MaxInt64))
+	return t
 }
 
 // The keys of a configuration, in the order in which their errors are reported.

@@ -5,7 +5,6 @@ package attach
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,55 +172,20 @@ func TestEveryBadSettingIsNamed(t *testing.T) {
 	}
 }
 
-// X-AT-7.
-func TestThresholdIsAtLeastAPage(t *testing.T) {
-	for _, c := range []struct{ threshold, page, want int }{{100, 256, 256}, {256, 16, 256}, {0, 1, 1}, {256, 256, 256}} {
-		if got := (Extra{PrefetchThreshold: c.threshold}).Threshold(c.page); got != c.want {
-			t.Errorf("threshold %d, page %d: %d in force, wanted %d", c.threshold, c.page, got, c.want)
-		}
-	}
-}
-
-// X-AT-8.
-func TestTimeoutPerPage(t *testing.T) {
+// A base or a share of 0 is none, and not the default of the storage tier.
+func TestTimeout(t *testing.T) {
 	for _, c := range []struct {
-		perKi time.Duration
-		page  int
-		want  time.Duration
+		text string
+		want time.Duration // of 2048 tokens
 	}{
-		{250 * time.Millisecond, 64, 15_625 * time.Microsecond},
-		{250 * time.Millisecond, 1024, 250 * time.Millisecond},
-		{time.Second, 2048, 2 * time.Second},
-		{time.Second, 1, 976_562}, // 976562.5 ns
-		{0, 64, 0},
-		{time.Second, 0, 0},
-		{-time.Second, 64, 0},
-		{1e9 * time.Second, 1024, 1e9 * time.Second},
-		{math.MaxInt64, 1025, math.MaxInt64},
-		{1 << 62, 1 << 12, math.MaxInt64}, // the product has more than 64 bits
-		{math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{"", 1500 * time.Millisecond},
+		{`{"prefetch_timeout_base": 0}`, 500 * time.Millisecond},
+		{`{"prefetch_timeout_base": 2, "prefetch_timeout_per_ki_token": 0}`, 2 * time.Second},
+		{`{"prefetch_timeout_base": 0, "prefetch_timeout_per_ki_token": 0}`, 0},
 	} {
-		if got := (Extra{PrefetchTimeoutPerKiToken: c.perKi}).TimeoutPerPage(c.page); got != c.want {
-			t.Errorf("%v for 1024 tokens, page %d: %v, wanted %v", c.perKi, c.page, got, c.want)
+		e, err := ParseExtra(c.text)
+		if got := e.Timeout().For(2048); err != nil || got != c.want {
+			t.Errorf("%s: %v for 2048 tokens, wanted %v (%v)", c.text, got, c.want, err)
 		}
-	}
-}
-
-// X-AT-3.
-func TestStopPolicies(t *testing.T) {
-	for _, p := range []StopPolicy{BestEffort, WaitComplete, Timeout} {
-		if got, err := ParseStopPolicy(p.String()); err != nil || got != p {
-			t.Errorf("%v reads back as %v, %v", p, got, err)
-		}
-	}
-	for _, name := range []string{"eager", "", "Timeout", "best-effort"} {
-		_, err := ParseStopPolicy(name)
-		var e *storage.ConfigError
-		if !errors.As(err, &e) || e.Field != "prefetch policy" || e.Value != `"`+name+`"` || e.Allowed != "best_effort, wait_complete or timeout" {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-	if got := StopPolicy(9).String(); got != "StopPolicy(9)" {
-		t.Error(got)
 	}
 }

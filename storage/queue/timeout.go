@@ -3,7 +3,10 @@
 
 package queue
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Timeout is how long a prefetch may take before its request goes on with what
 // is there.
@@ -15,7 +18,8 @@ type Timeout struct {
 // DefaultTimeout is what the zero Timeout stands for.
 var DefaultTimeout = Timeout{Base: time.Second, PerKiToken: 250 * time.Millisecond}
 
-// For returns the time that a prefetch of so many tokens may take.
+// For returns the time that a prefetch of so many tokens may take; the longest
+// there is, if it is longer.
 func (t Timeout) For(tokens int) time.Duration {
 	if t.Base == 0 {
 		t.Base = DefaultTimeout.Base
@@ -23,7 +27,11 @@ func (t Timeout) For(tokens int) time.Duration {
 	if t.PerKiToken == 0 {
 		t.PerKiToken = DefaultTimeout.PerKiToken
 	}
-	return max(t.Base, 0) + time.Duration(float64(max(t.PerKiToken, 0))*float64(tokens)/1024)
+	total := float64(max(t.Base, 0)) + float64(max(t.PerKiToken, 0))*float64(tokens)/1024
+	if total >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(total)
 }
 
 // Passed reports whether an operation was started longer ago than a prefetch of
