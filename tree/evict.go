@@ -16,6 +16,10 @@ type walk struct {
 	cursorID NodeID
 	mark     *node
 	paused   NodeID // node whose state waits for its backup (rule EV-7)
+	// pausedLeaf: it was a leaf then, which a session kept. One that has become
+	// a leaf since, or has lost the session, loses what an internal node loses:
+	// its Full is not this walk's to take.
+	pausedLeaf bool
 
 	// Full: the walk goes through the leaf index in order; it has dealt with
 	// everything up to past, and up to scanned there is no candidate now.
@@ -192,7 +196,7 @@ func (c *Core) nextAux(op string, w *walk, h hooks, freed int) (EvictStep, error
 		return EvictStep{}, err
 	}
 	if c.pausesFor(x, id) {
-		w.paused = x.id
+		w.paused, w.pausedLeaf = x.id, isLeaf
 		step := EvictStep{MadeProgress: true, Paused: x.id, PausedFor: id}
 		if id == SWA {
 			step.PausedUnits = x.units
@@ -257,7 +261,7 @@ func (c *Core) FinishStateEviction(id Component, node NodeID) (EvictStep, error)
 		return EvictStep{}, &OrderError{Op: op, Problem: fmt.Sprintf("no eviction walk of %v paused at node %d", id, node)}
 	}
 	w, h := c.walks[id], c.hooksOf(id)
-	isLeaf := x.leaf.index == &c.leaves
+	isLeaf := w.pausedLeaf && !c.mayDelete(x, h)
 	if x.state[id].device == nil || !evictable(x, id) { // nothing to drop any more
 		w.paused = NoNode
 		w.aim(c.afterGone(w, x))

@@ -45,7 +45,8 @@ func (o *Oracle) FinishStateEviction(c tree.Component, id tree.NodeID) (tree.Evi
 		w.paused = nil
 		return tree.EvictStep{}, nil
 	}
-	others, err := o.tombstoneCascade(op, x, c, w.paused.isLeaf)
+	// A leaf was tombstoned and not deleted because a session referred to it.
+	others, err := o.tombstoneCascade(op, x, c, w.paused.isLeaf && !o.mayDelete(x, c))
 	if err != nil {
 		return tree.EvictStep{}, err
 	}
