@@ -101,7 +101,7 @@ func (k *checker) data(n *node) {
 			if s.device != nil && full.device == nil {
 				k.report("V-7", n, "%v on the device without Full", id)
 			}
-			if s.host != nil && full.host == nil && !(c.switches.WriteBack && full.device != nil) {
+			if s.host != nil && full.host == nil && !(c.looseHost && full.device != nil) {
 				k.report("V-8", n, "%v on the host without Full", id)
 			}
 			if s.locks > full.locks {
@@ -127,7 +127,7 @@ func (k *checker) data(n *node) {
 		if full.device != nil && p.state[Full].device == nil {
 			k.report("V-10", n, "Full on the device below a node without")
 		}
-		if full.host != nil && p.state[Full].host == nil && !c.switches.WriteBack {
+		if full.host != nil && p.state[Full].host == nil && !c.looseHost {
 			k.report("V-10", n, "Full on the host below a node without")
 		}
 	}

@@ -12,10 +12,13 @@ package tree
 type Core struct {
 	opts     Options
 	switches Switches
-	extra    int // raw tokens that a span has beyond its units: 1 for bigrams
-	comps    []hooks
-	policy   policy
-	tails    *tailPolicy // the policy if it is tlru, which needs bookkeeping
+	// looseHost: the policy was write-back at some time since the reset, so
+	// nodes may be there that keep rule ND-7 only (rule WT-1).
+	looseHost bool
+	extra     int // raw tokens that a span has beyond its units: 1 for bigrams
+	comps     []hooks
+	policy    policy
+	tails     *tailPolicy // the policy if it is tlru, which needs bookkeeping
 
 	nodes arena
 	root  *node
@@ -91,6 +94,7 @@ func (c *Core) clear() {
 		c.sizes[id] = componentSize{}
 	}
 	c.insert = nil
+	c.looseHost = c.switches.WriteBack
 	c.firstDuplicate, c.lastDuplicate, c.digest = nil, nil, 0
 	c.sessions.clear()
 	c.root = c.newNode()
@@ -113,7 +117,8 @@ func (c *Core) Switches() Switches { return c.switches }
 
 // SetSwitches changes the switches. A threshold below 1, and an external linker
 // where there cannot be one, are an *ArgumentError that changes nothing; with a
-// linker the threshold becomes 1 (rule XL-1).
+// linker the threshold becomes 1 (rule XL-1). Change the policy while no copy is
+// in flight (rule AT-1); nodes stay as they are.
 func (c *Core) SetSwitches(s Switches) error {
 	if c.log != nil {
 		c.log.switches(s)
@@ -128,6 +133,7 @@ func (c *Core) SetSwitches(s Switches) error {
 		s.WriteThroughThreshold = 1
 	}
 	c.switches = s
+	c.looseHost = c.looseHost || s.WriteBack
 	return nil
 }
 

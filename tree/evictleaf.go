@@ -7,7 +7,9 @@ import "fmt"
 
 // EvictLeaf evicts a leaf: it demotes one that is backed up, deletes one that
 // is not, or, with writeBack, asks for its backup and changes nothing (rule
-// E-19). A node that is no device-evictable leaf is an *OrderError.
+// E-19). A node that is no device-evictable leaf is an *OrderError. Where the
+// policy has been write-back, one that is not backed up may have children on the
+// host; they go with it, and if something of them is locked nothing changes.
 func (c *Core) EvictLeaf(id NodeID, writeBack bool) (EvictLeafResult, error) {
 	const op = "EvictLeaf"
 	if c.log != nil {
@@ -26,6 +28,8 @@ func (c *Core) EvictLeaf(id NodeID, writeBack bool) (EvictLeafResult, error) {
 		c.demote(n, &r.Evicted)
 	case writeBack:
 		r.Backup = &BackupKV{Nodes: []NodeID{id}}
+	case n.children > 0 && c.looseHost:
+		c.dropSubtree(n, &r.Evicted)
 	case n.children > 0:
 		return r, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has children on the host and no host copy of its own: drop the subtree", id)}
 	default:

@@ -179,10 +179,20 @@ func (c *Core) DropSubtreeNoHost(id NodeID) (out Evicted, dropped bool, err erro
 	if n.leaf.index != &c.leaves || n.backedUp() || n.writeThroughPending() != 0 {
 		return out, false, &OrderError{Op: op, Problem: fmt.Sprintf("node %d is not a device leaf without a host copy", id)}
 	}
+	dropped = c.dropSubtree(n, &out)
+	return out, dropped, nil
+}
+
+// dropSubtree removes a device leaf without a host copy with all that is below
+// it, unless something of it is locked or part of a write.
+func (c *Core) dropSubtree(n *node, out *Evicted) bool {
+	if n.writeThroughPending() != 0 {
+		return false
+	}
 	for at := n; at != nil; at = at.followingBelow(n) {
 		for i := range at.state {
 			if at.state[i].hostLocks > 0 || at != n && at.state[i].locks > 0 {
-				return out, false, nil
+				return false
 			}
 		}
 	}
@@ -192,11 +202,11 @@ func (c *Core) DropSubtreeNoHost(id NodeID) (out Evicted, dropped bool, err erro
 			at = at.firstChild
 		}
 		c.recordRemoved(at, MediumHost)
-		c.dropAllHost(at, &out)
+		c.dropAllHost(at, out)
 		c.removeNode(at)
 	}
-	c.deleteLeaf(n, &out)
-	return out, true, nil
+	c.deleteLeaf(n, out)
+	return true
 }
 
 // followingBelow is following within the subtree of top.

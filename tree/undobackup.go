@@ -10,7 +10,8 @@ import "fmt"
 // the write ack (rule FL-11). Where Full goes, and the policy is not write-back,
 // all host values go. The slots are the caller's to free. A node without Full on
 // the device would be left with nothing, and a parent must not lose its copy
-// while a child keeps one: both are an *OrderError.
+// while a child keeps one, unless write-back has allowed that since the reset:
+// both are an *OrderError.
 func (c *Core) UndoBackup(id NodeID, components ComponentSet, ack int64) (Frees, error) {
 	const op = "UndoBackup"
 	if c.log != nil {
@@ -24,7 +25,7 @@ func (c *Core) UndoBackup(id NodeID, components ComponentSet, ack int64) (Frees,
 		return Frees{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has no Full on the device", id)}
 	}
 	if components.Has(Full) && !c.switches.WriteBack {
-		for child := n.firstChild; child != nil; child = child.next {
+		for child := n.firstChild; child != nil && !c.looseHost; child = child.next {
 			if child.backedUp() {
 				return Frees{}, &OrderError{Op: op, Problem: fmt.Sprintf("node %d has the copy of its child %d on it: undo that first", id, child.id)}
 			}

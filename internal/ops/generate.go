@@ -21,6 +21,8 @@ type RandomConfig struct {
 	// threshold 1 is write-through (as 0 is), 2 selective.
 	WriteBack bool
 	Threshold int
+	// Changing makes stories change the write policy now and then.
+	Changing bool
 	// BufferOnly makes the host a staging area: nothing stays there.
 	BufferOnly bool
 	// Linker makes the stories offload to an external linker. Not with Host.
@@ -40,6 +42,8 @@ type generator struct {
 
 	storage   bool // storage is on from the start and stays on
 	real      bool // the machines have a host tier
+	writeBack bool // the policy now
+	threshold int
 	linker    bool // they have an external linker
 	noWindows bool // and it has no pool for windows
 }
@@ -57,6 +61,7 @@ func newGenerator(config RandomConfig, seed uint64, machines ...Machine) *genera
 	g := &generator{config: config, rng: rand.New(rand.NewPCG(seed, 0x7265636f7265))}
 	g.storage = config.Options.Events && seed%2 == 0
 	g.real = config.Host && isHostMachine(machines...)
+	g.writeBack, g.threshold = config.WriteBack, max(config.Threshold, 1)
 	g.linker = config.Linker && isHostMachine(machines...)
 	g.noWindows = seed%5 == 4
 	for range docCount {

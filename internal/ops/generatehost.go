@@ -23,6 +23,8 @@ var hostProductions = []production{
 	{6, (*generator).demoteLine},
 	{6, (*generator).hostQueryLine},
 	{3, (*generator).wrongHostLine},
+	{2, (*generator).undoLine},
+	{1, (*generator).policyLine},
 	{1, (*generator).rareHostLine},
 }
 
@@ -43,9 +45,9 @@ func (g *generator) switchesLine(storage bool) string {
 	w := words{"switches host-tier"}
 	w.flag("swa-host-pool", !g.noWindows)
 	w.flag("storage", storage)
-	w.flag("write-back", g.config.WriteBack)
+	w.flag("write-back", g.writeBack)
 	w.flag("host-buffer-only", g.config.BufferOnly)
-	w.add("write-through-threshold", fmt.Sprint(max(g.config.Threshold, 1)))
+	w.add("write-through-threshold", fmt.Sprint(g.threshold))
 	return w.String()
 }
 
@@ -87,7 +89,7 @@ func (g *generator) mayBackup(s *Story, n *tree.NodeInfo) bool {
 	if !onDevice(n) {
 		return false
 	}
-	if g.config.WriteBack {
+	if g.writeBack {
 		return true
 	}
 	up, err := s.m.Inspect(n.Parent)
@@ -207,7 +209,7 @@ func (g *generator) anchorOf(s *Story) string {
 	if err != nil {
 		return "root"
 	}
-	if info, err := s.m.Inspect(id); err == nil && info.Parent != tree.NoNode && !backedUp(&info) && !g.config.WriteBack && g.chance(90) {
+	if info, err := s.m.Inspect(id); err == nil && info.Parent != tree.NoNode && !backedUp(&info) && !g.writeBack && g.chance(90) {
 		return "root"
 	}
 	return name
@@ -296,7 +298,7 @@ func (g *generator) hostLockLine(s *Story) string {
 		return "unlock-host " + live[g.rng.IntN(len(live))]
 	}
 	name := g.pick(s, backedUp)
-	if id, err := s.resolve(name); err == nil && !g.config.WriteBack {
+	if id, err := s.resolve(name); err == nil && !g.writeBack {
 		// An anchor without host copy could be deleted under its lock.
 		if info, err := s.m.Inspect(id); err == nil && info.Parent != tree.NoNode && !backedUp(&info) && g.chance(90) {
 			return ""
@@ -430,7 +432,7 @@ func (g *generator) pauseLine(s *Story) string {
 
 // walkFlags are how steps of a walk treat pauses.
 func (g *generator) walkFlags(s *Story) string {
-	if !g.real || !g.config.WriteBack {
+	if !g.real || !g.writeBack {
 		return ""
 	}
 	switch pick := g.rng.IntN(10); {
@@ -459,6 +461,8 @@ func (c RandomConfig) hostName() string {
 		return ""
 	case c.BufferOnly:
 		return "/buffer-only"
+	case c.Changing:
+		return "/changing"
 	case c.WriteBack:
 		return "/write-back"
 	case c.Threshold > 1:

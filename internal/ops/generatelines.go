@@ -231,7 +231,7 @@ func (g *generator) evictLine(s *Story) string {
 	if g.chance(2) && !g.real {
 		line += " write-back keep=3"
 	}
-	if g.real && g.config.WriteBack && g.chance(15) {
+	if g.real && g.writeBack && g.chance(15) {
 		line += " no-backup"
 	}
 	return line
@@ -347,7 +347,7 @@ func (g *generator) wrongLine(s *Story) string {
 		}
 	case 3:
 		line := "evict-leaf " + node
-		if g.real && g.config.WriteBack {
+		if g.real && g.writeBack {
 			line += " write-back"
 		}
 		return line

@@ -77,6 +77,29 @@ func (g *generator) wrongOffloadLine(s *Story) string {
 	return []string{"switches external-linker host-tier", "switches external-linker host-buffer-only", "switches external-linker write-through-threshold=0"}[g.rng.IntN(3)]
 }
 
+// policyLine changes the write policy (rule AT-4). Loads have to end before: what
+// keeps their host slots depends on it (rule AT-1).
+func (g *generator) policyLine(s *Story) string {
+	switch {
+	case !g.config.Changing:
+		return ""
+	case len(s.host.loads) > 0:
+		return "ack-load"
+	}
+	g.writeBack, g.threshold = !g.writeBack, 1+g.rng.IntN(2)
+	return g.switchesLine(g.storage)
+}
+
+// undoLine takes host values back as if the copy that made them had failed.
+func (g *generator) undoLine(s *Story) string {
+	name := g.pick(s, func(n *tree.NodeInfo) bool { return onDevice(n) && backedUp(n) })
+	set := tree.SetOf(g.component())
+	if g.chance(70) {
+		set |= tree.SetOf(tree.Full)
+	}
+	return fmt.Sprintf("undo-backup node=%s components=%s ack=0", name, set)
+}
+
 // storedLine marks a path as stored: one node or all up to the root as a rule,
 // sometimes up to a node that is not above.
 func (g *generator) storedLine(s *Story) string {

@@ -55,18 +55,18 @@ func LinkerMixes() []RandomConfig {
 	return out
 }
 
-// HostMixes are the mixes with a host tier under each write policy, and with a
-// host that is a staging area.
+// HostMixes are the mixes with a host tier under each write policy, with one that
+// changes, and with a host that is a staging area.
 func HostMixes() []RandomConfig {
 	var out []RandomConfig
 	for _, config := range Mixes() {
 		config.Host = true
-		for _, policy := range []RandomConfig{{Threshold: 1}, {Threshold: 2}, {WriteBack: true}} {
-			config.Threshold, config.WriteBack = policy.Threshold, policy.WriteBack
+		for _, policy := range []RandomConfig{{Threshold: 1}, {Threshold: 2}, {WriteBack: true}, {Threshold: 1, Changing: true}} {
+			config.Threshold, config.WriteBack, config.Changing = policy.Threshold, policy.WriteBack, policy.Changing
 			out = append(out, config)
 		}
 		if !config.Options.Components.Has(tree.Mamba) { // rule BO-2
-			config.Threshold, config.WriteBack, config.BufferOnly = 1, false, true
+			config.Threshold, config.WriteBack, config.Changing, config.BufferOnly = 1, false, false, true
 			out = append(out, config)
 		}
 	}

@@ -228,7 +228,7 @@ func (o *Oracle) UndoBackup(id tree.NodeID, components tree.ComponentSet, ack in
 	}
 	if components.Has(tree.Full) && !o.switches.WriteBack {
 		for _, child := range n.children {
-			if child.host[tree.Full] != nil {
+			if child.host[tree.Full] != nil && !o.loose {
 				return tree.Frees{}, &tree.OrderError{Op: op, Problem: "a child is backed up"}
 			}
 		}

@@ -67,14 +67,14 @@ func (k *checker) node(n *node) {
 	k.require(n.parent == o.root || n.parent.namespace == n.namespace, "V-5", n, "its namespace is not its parent's")
 	for _, c := range auxComponents {
 		k.require(n.device[c] == nil || n.device[tree.Full] != nil, "V-7", n, "%v without full on the device", c)
-		backed := n.host[tree.Full] != nil || (o.switches.WriteBack && n.device[tree.Full] != nil)
+		backed := n.host[tree.Full] != nil || (o.loose && n.device[tree.Full] != nil)
 		k.require(n.host[c] == nil || backed, "V-8", n, "%v without full on the host", c)
 		k.require(n.locks[tree.Full] >= n.locks[c], "V-11", n, "%v has %d locks, full %d", c, n.locks[c], n.locks[tree.Full])
 	}
 	k.require(n.device[tree.Full] != nil || n.host[tree.Full] != nil, "V-9", n, "it is dead")
 	if n.parent != o.root {
 		k.require(n.device[tree.Full] == nil || n.parent.device[tree.Full] != nil, "V-10", n, "its parent is not on the device")
-		k.require(n.host[tree.Full] == nil || n.parent.host[tree.Full] != nil || o.switches.WriteBack, "V-10", n, "its parent is not on the host")
+		k.require(n.host[tree.Full] == nil || n.parent.host[tree.Full] != nil || o.loose, "V-10", n, "its parent is not on the host")
 	}
 	for _, c := range allComponents {
 		k.require(n.locks[c] >= 0 && n.hostLocks[c] >= 0, "V-12", n, "%v has a negative lock count", c)

@@ -126,6 +126,13 @@ func (o *Oracle) EvictLeaf(id tree.NodeID, writeBack bool) (tree.EvictLeafResult
 	if writeBack {
 		return tree.EvictLeafResult{Backup: &tree.BackupKV{Nodes: []tree.NodeID{id}}}, nil
 	}
+	if len(n.children) > 0 && o.loose { // WT-1: what is below may be left from write-back
+		var out dropped
+		if o.mayDropSubtree(n) {
+			o.dropSubtree(n, &out)
+		}
+		return tree.EvictLeafResult{Evicted: out.evicted()}, nil
+	}
 	if len(n.children) > 0 {
 		// E-20: what is below is on the host; dropping it is another call.
 		return tree.EvictLeafResult{}, &tree.OrderError{Op: op, Problem: fmt.Sprintf("node %d has children on the host", id)}

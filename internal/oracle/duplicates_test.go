@@ -55,6 +55,11 @@ func TestBackupInvariant(t *testing.T) { // X-ND-6, X-ND-7
 	r.finish(r.start(nodes[1], false))
 	r.demote(nodes[1])
 	r.ok(r.SetSwitches(tree.Switches{HostTier: true, WriteThroughThreshold: 1}))
+	r.sane() // WT-1
+
+	r = hostRig(t, full(1), false)
+	nodes = r.chain(2, 1)
+	r.ok(r.SetHostValue(nodes[1], tree.Full, tree.Numbered(0, 1)))
 	broken := fails[*tree.CheckError](r, "X-ND-6", r.SanityCheck(nil, nil))
 	r.equal("X-ND-6", []any{broken.Violations[0].Check, broken.Violations[0].Node}, []any{"V-10", nodes[1]})
 

@@ -32,6 +32,7 @@ type Oracle struct {
 	sessions   bool
 	policy     policy
 	switches   tree.Switches
+	loose      bool // the policy was write-back at some time since the reset (WT-1)
 
 	root     *node
 	nodes    map[tree.NodeID]*node // looked up by id only, never iterated
@@ -79,6 +80,7 @@ func (o *Oracle) Reset() {
 	o.fullWalk = nil
 	o.duplicates = nil
 	o.reclaimed = 0
+	o.loose = o.switches.WriteBack
 	for _, c := range allComponents {
 		o.device[c] = recency{component: c}
 		o.host[c] = recency{component: c}
@@ -139,6 +141,9 @@ func (o *Oracle) SetSwitches(s tree.Switches) error {
 		return err
 	}
 	o.switches = s
+	if s.WriteBack {
+		o.loose = true
+	}
 	if s.ExternalLinker {
 		o.switches.WriteThroughThreshold = 1
 	}

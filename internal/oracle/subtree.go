@@ -20,37 +20,36 @@ func (o *Oracle) DropSubtreeNoHost(id tree.NodeID) (tree.Evicted, bool, error) {
 	if !o.isDeviceLeaf(n) || n.backedUp() || n.writePending != 0 {
 		return tree.Evicted{}, false, &tree.OrderError{Op: op, Problem: fmt.Sprintf("node %d is no device-evictable leaf, or backed up, or pending", id)}
 	}
-	below := o.postorder(n)
+	if !o.mayDropSubtree(n) {
+		return tree.Evicted{}, false, nil
+	}
+	var out dropped
+	o.dropSubtree(n, &out)
+	return out.evicted(), true, nil
+}
+
+// mayDropSubtree: nothing of the leaf and what is below it is locked, and the
+// leaf is not part of a write.
+func (o *Oracle) mayDropSubtree(n *node) bool {
 	for _, c := range allComponents {
 		if n.hostLocks[c] > 0 {
-			return tree.Evicted{}, false, nil
+			return false
 		}
-		for _, m := range below {
+		for _, m := range o.postorder(n) {
 			if m.locks[c] > 0 || m.hostLocks[c] > 0 {
-				return tree.Evicted{}, false, nil
+				return false
 			}
 		}
 	}
+	return n.writePending == 0
+}
 
-	var out dropped
-	for _, m := range below {
-		o.deleteHostOnly(m, false, &out)
+// dropSubtree deletes a leaf without a host copy, and before it what is below.
+func (o *Oracle) dropSubtree(n *node, out *dropped) {
+	for _, m := range o.postorder(n) {
+		o.deleteHostOnly(m, false, out)
 	}
-	o.recordRemoved(n, tree.MediumDevice)
-	for i := len(o.components) - 1; i >= 0; i-- { // as in deleteNode
-		c := o.components[i]
-		if n.device[c] != nil {
-			o.dropDevice(n, c, &out)
-		}
-		if n.host[c] != nil {
-			o.dropHost(n, c, false, &out)
-		}
-	}
-	o.forgetSessions(n)
-	parent := n.parent
-	o.unlink(n)
-	o.dropChildless(parent, &out)
-	return out.evicted(), true, nil
+	o.deleteNode(n, out)
 }
 
 // postorder returns the proper descendants, each after its own descendants,
