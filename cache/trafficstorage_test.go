@@ -105,6 +105,9 @@ func (c *crowd) attach(t *rapid.T) {
 		PrefetchThreshold: rapid.IntRange(1, 3*c.cache.page).Draw(t, "prefetch threshold"),
 		Batch:             rapid.IntRange(1, 3).Draw(t, "batch"),
 	}
+	if policy := WritePolicy(rapid.IntRange(0, 2*numWritePolicies).Draw(t, "change to")); policy < numWritePolicies {
+		o.WritePolicy = &policy
+	}
 	c.ok(c.cache.AttachStorage(o))
 }
 
