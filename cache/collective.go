@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -135,6 +136,19 @@ func (c *Cache) agreeAll(local []bool) error {
 		local[i] = v == 1
 	}
 	return nil
+}
+
+// together returns what went wrong here or, if it did so on another rank only,
+// that it did.
+func (c *Cache) together(here error) error {
+	ok := []bool{here == nil}
+	if err := c.agreeAll(ok); err != nil {
+		return err
+	}
+	if here == nil && !ok[0] {
+		return errors.New("it failed on another rank")
+	}
+	return here
 }
 
 // context ends what waits inside of calls.

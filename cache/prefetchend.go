@@ -84,6 +84,15 @@ func (c *Cache) mayStop(p *prefetch) (bool, error) {
 				wait = false
 			}
 			broken = !complete && p.read.Ended()
+			if !wait {
+				// What comes would be dropped while the anchor's own copy is under way
+				// (case C-027). That takes one copy's time.
+				n, err := c.tree.Inspect(p.anchor)
+				if err != nil {
+					return false, err
+				}
+				wait = n.WriteThroughPending != 0 && !c.writeBack()
+			}
 		}
 	}
 	values := []int64{truth(!wait), -truth(broken)} // the most of "wait" and of "broken"

@@ -93,27 +93,30 @@ func (r *Request) Explanation() tree.Explanation { return r.match.Explanation }
 func (r *Request) Protected() int { return r.protected }
 
 // Origin says where the positions came from that a request reused at its
-// admission, and what the store could have given besides (rule MX-7).
+// admission (rule MX-7), and what the lower tiers could have given besides.
 type Origin struct {
 	Device  int // were there
 	Host    int // were loaded from the host for it
 	Storage int // were fetched from the store for it
-	// Missed are tokens that the store was found to have and that did not come: the
-	// request did not wait for them, there was no room, or a read failed.
-	Missed int
+	// HostMissed were on the host and were not loaded: too few to be worth it, or
+	// there was no room on the device, or not within the quota.
+	HostMissed int
+	// StorageMissed were found in the store and did not come: the request did not
+	// wait for them, there was no room on the host, or a read failed.
+	StorageMissed int
 }
 
 // Origin returns where the positions came from that the request reused at its
 // admission.
 func (r *Request) Origin() Origin {
-	o := Origin{Device: r.match.DeviceLen}
+	o := Origin{Device: r.match.DeviceLen, HostMissed: r.match.HostHitLen}
 	if r.hostFrom != none {
 		below := max(0, r.match.DeviceLen-r.hostFrom)
 		o.Storage = min(r.loaded, below)
 		o.Host = below - o.Storage
 		o.Device -= below
 	}
-	o.Missed = max(0, r.offered-r.loaded)
+	o.StorageMissed = max(0, r.offered-r.loaded)
 	return o
 }
 

@@ -113,7 +113,7 @@ func (c *Cache) Retract(ctx context.Context, r *Request) (*Retraction, error) {
 		return nil, err
 	}
 	// Acknowledgements come in order, so those before this copy's are taken first.
-	if err := c.host.engine.Wait(ctx, pool.ToHost); err != nil {
+	if err := c.together(c.host.engine.Wait(ctx, pool.ToHost)); err != nil {
 		return nil, &RetractionError{op, r.id, err}
 	}
 	if err := c.takeBackups(len(c.host.backups)); err != nil {
@@ -217,9 +217,13 @@ func (c *Cache) savedUnits(n int) tree.Units {
 	return u
 }
 
-// transfer makes one copy and waits until it has ended. The copies of its
-// direction that were started before must have been taken.
+// transfer makes one copy and waits until it has ended, on all ranks. The copies
+// of its direction that were started before must have been taken.
 func (c *Cache) transfer(ctx context.Context, x pool.Copy) error {
+	return c.together(c.transferHere(ctx, x))
+}
+
+func (c *Cache) transferHere(ctx context.Context, x pool.Copy) error {
 	e := c.host.engine
 	id, err := e.Start(ctx, x)
 	if err != nil {
@@ -274,7 +278,7 @@ func (c *Cache) Restore(ctx context.Context, s *Retraction) error {
 		return c.fail(op, &RetractionMismatchError{r.id, saved, want})
 	}
 	// See Retract. Loads that no StartLoading has started stay queued.
-	if err := c.host.engine.Wait(ctx, pool.ToDevice); err != nil {
+	if err := c.together(c.host.engine.Wait(ctx, pool.ToDevice)); err != nil {
 		return &RetractionError{op, r.id, err}
 	}
 	if err := c.takeLoads(c.host.engine.InFlight(pool.ToDevice)); err != nil {

@@ -209,7 +209,7 @@ func TestPrefetchIsDeclined(t *testing.T) {
 		s.ready(r, true)
 		s.admit(r)
 		s.origin(r, 0, 0, 0)
-		if r.Origin().Missed != 0 {
+		if r.Origin().StorageMissed != 0 {
 			t.Fatalf("%+v", r.Origin())
 		}
 		s.ok(s.cache.Abort(r))
@@ -238,7 +238,7 @@ func TestPrefetchWithoutRoomOnTheHost(t *testing.T) {
 	s.cache.host.faults = &faults{alloc: func(_ tree.Component, host bool) bool { return host }}
 	r := s.fetched(span(1, 17)...)
 	s.origin(r, 0, 0, 0)
-	if o := r.Origin(); o.Missed != 16 || s.cache.Stats().Storage.RevokedNoRoom != 1 {
+	if o := r.Origin(); o.StorageMissed != 16 || s.cache.Stats().Storage.RevokedNoRoom != 1 {
 		t.Fatalf("%+v, %+v", o, s.cache.Stats().Storage)
 	}
 	s.ok(s.cache.Abort(r))
@@ -368,7 +368,7 @@ func TestTimeoutPolicy(t *testing.T) {
 		} else {
 			s.admit(r)
 			s.origin(r, 0, 0, x.want)
-			wantInt(t, "missed", r.Origin().Missed, 16-x.want)
+			wantInt(t, "missed", r.Origin().StorageMissed, 16-x.want)
 		}
 		s.ok(s.cache.Abort(r))
 		release()

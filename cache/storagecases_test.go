@@ -34,7 +34,7 @@ func TestC015DamagedPage(t *testing.T) {
 			s.store.Tamper(s.keys("full", span(1, 12)...)[1], damage)
 			r := s.fetched(span(1, 13)...)
 			s.origin(r, 0, 0, 4)
-			wantInt(t, "missed", r.Origin().Missed, 8)
+			wantInt(t, "missed", r.Origin().StorageMissed, 8)
 			s.tick()
 			wantInt(t, "host slots", 64-s.hostFree(tree.Full), 4)
 			s.ok(s.cache.Abort(r))
@@ -160,7 +160,7 @@ func TestC035PromisedAndLost(t *testing.T) {
 	s.ready(r, true)
 	s.admit(r)
 	s.origin(r, 0, 0, 8)
-	if o := r.Origin(); o.Missed != 4 || s.cache.Stats().Storage.LostTokens != 4 {
+	if o := r.Origin(); o.StorageMissed != 4 || s.cache.Stats().Storage.LostTokens != 4 {
 		t.Errorf("%+v, %d lost", o, s.cache.Stats().Storage.LostTokens)
 	}
 	s.prefill(r, 4)
@@ -276,7 +276,7 @@ func TestC022SmallHost(t *testing.T) {
 // dropped in write-through, kept in write-back.
 func TestC027RefillUnderAnUnbackedParent(t *testing.T) {
 	for _, policy := range []WritePolicy{WriteThrough, WriteBack} {
-		s := shelves(t, tiers{page: 1, threshold: 1, policy: policy, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}})
+		s := shelves(t, tiers{page: 1, threshold: 1, policy: policy, stop: WaitComplete, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}})
 		// Storage has eight tokens, the tree four, which are on the device only.
 		other := shelves(t, tiers{page: 1, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}, unattached: true})
 		other.store, other.faulty = s.store, s.faulty
@@ -288,6 +288,7 @@ func TestC027RefillUnderAnUnbackedParent(t *testing.T) {
 			r := s.ask(span(1, 9)...)
 			s.lookup()
 			s.read()
+			s.ready(r, false) // held: what it would hang on is not on the host yet
 			// The copy of the anchor fails while its refill is there already.
 			s.cache.host.faults = &faults{copy: func(pool.Copy) error { return errors.New("no") }}
 			s.sync()

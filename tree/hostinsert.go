@@ -8,7 +8,8 @@ import "fmt"
 // InsertHost puts data that was read from storage under the anchor, on the host
 // tier (rules PF-25 to PF-27). What the tree has already stays; the rest becomes
 // one node that is on the host only. Outside write-back a refill below a node
-// without a host copy is declined.
+// without a host copy is declined, and so is one below a node whose copy is still
+// under way and may fail.
 func (c *Core) InsertHost(p HostInsertParams) (HostInsertResult, error) {
 	const op = "InsertHost"
 	if c.log != nil {
@@ -60,7 +61,7 @@ func (c *Core) InsertHost(p HostInsertParams) (HostInsertResult, error) {
 		at, v = child, v.from(n)
 	}
 	if v.units > 0 {
-		if at != c.root && !at.backedUp() && !c.switches.WriteBack {
+		if at != c.root && (!at.backedUp() || at.writeThroughPending() != 0) && !c.switches.WriteBack {
 			r.Dropped = true
 			return r, nil
 		}

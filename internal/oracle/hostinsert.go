@@ -65,7 +65,7 @@ func (o *Oracle) InsertHost(p tree.HostInsertParams) (tree.HostInsertResult, err
 		if at != o.root && at.backedUp() {
 			result.Node = at.id
 		}
-	case at != o.root && !at.backedUp() && !o.switches.WriteBack: // PF-27
+	case at != o.root && (!at.backedUp() || at.writePending != 0) && !o.switches.WriteBack: // PF-27, C-027
 		result.Dropped = true
 	default:
 		result.Node = o.newHostLeaf(at, namespace, rest, slots[result.PrefixLen:], p.Hashes, result.PrefixLen/o.page).id
