@@ -135,6 +135,26 @@ func (r *Request) Row() tree.Slots {
 	return r.own.appendTo(append(tree.Slots{}, r.prefix...), 0, r.own.length)
 }
 
+// AppendSlots appends the slots of a component to dst, one for each allocated
+// position: those of Full, or those of SWA, where 0 says that the position has
+// none any more. Other components have no row, which is an *ArgumentError.
+func (r *Request) AppendSlots(dst []tree.Slot, id tree.Component) ([]tree.Slot, error) {
+	c := r.cache
+	if id == tree.Mamba || c.pool(id) == nil {
+		return dst, &ArgumentError{Op: "AppendSlots", Field: "component", Problem: id.String() + " has no slot for each position"}
+	}
+	c.joined = r.own.appendTo(append(c.joined[:0], r.prefix...), 0, r.own.length)
+	if id == tree.SWA {
+		return c.dual.AppendTwins(dst, c.joined)
+	}
+	for _, run := range c.joined {
+		for i := range run.Length {
+			dst = append(dst, run.First+tree.Slot(i))
+		}
+	}
+	return dst, nil
+}
+
 // Branches returns the branch points that the request still wants to publish,
 // in positions; 0: none.
 func (r *Request) Branches() (swa, mamba int) { return r.swaBranch, r.mambaBranch }

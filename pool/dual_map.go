@@ -98,6 +98,18 @@ func (d *Dual) Translate(full tree.Slots) (tree.Slots, error) {
 	return out, nil
 }
 
+// AppendTwins appends the twin of each Full slot to dst, in order; 0 where there
+// is none.
+func (d *Dual) AppendTwins(dst []tree.Slot, full tree.Slots) ([]tree.Slot, error) {
+	if err := d.known(full); err != nil {
+		return dst, err
+	}
+	for _, r := range full {
+		dst = append(dst, d.twins[r.First:r.First+tree.Slot(r.Length)]...)
+	}
+	return dst, nil
+}
+
 // appendTwins keeps entries of 0 apart: 0 is no slot that could start a run.
 func appendTwins(dst tree.Slots, r tree.Run) tree.Slots {
 	if r.First == 0 && r.Length > 0 || len(dst) > 0 && dst[len(dst)-1].First == 0 {

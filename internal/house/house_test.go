@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 	"storage/storagetest": {"storage", "tree"},
 	"storage/queue":       {"storage", "tree"},
 	"workload":            {},
-	"engine":              {"tree", "pool", "cache"},
+	"engine":              {"tree", "pool", "cache", "storage/queue"},
 	"engine/symbolic":     {"tree", "pool", "engine"},
 	"engine/tiny":         {"tree", "pool", "engine"},
 	"model":               {"tree", "cache"},
