@@ -37,7 +37,27 @@ func (c *Cache) match(op string, r *Request) error {
 		return c.fail(op, err)
 	}
 	m.Actions = nil
+	if c.opts.Broken.WindowCheck {
+		if err := c.takeAll(&m, r); err != nil {
+			return c.fail(op, err)
+		}
+	}
 	r.match, r.matched, r.epoch = m, true, c.epoch
+	return nil
+}
+
+// takeAll makes a match of all that Full has on the device (see Broken).
+func (c *Cache) takeAll(m *tree.MatchResult, r *Request) error {
+	p, err := c.tree.MatchFullDevicePrefix(tree.Key{Tokens: r.tokens[:r.prompt-1], Namespace: r.namespace})
+	if err != nil || p.Matched != p.Pinned || p.Matched <= m.DeviceLen {
+		return err
+	}
+	if m.DeviceSlots, err = c.tree.CollectFullDeviceSlots(p.Node, c.tree.Root()); err != nil {
+		return err
+	}
+	m.DeviceLen, m.LastDeviceNode, m.BestNode = p.Matched, p.Node, p.Node
+	m.HostHitLen, m.SWAHostHitLen, m.MambaHostHitLen = 0, 0, 0
+	m.SWABranchingLen, m.MambaBranchingLen = 0, 0
 	return nil
 }
 

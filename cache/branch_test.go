@@ -185,7 +185,7 @@ func TestXBP12HybridGuard(t *testing.T) {
 			Pools: PoolSizes{Full: 2000, SWA: 2000, Mamba: 20},
 		}
 		m := newModel(t, o)
-		m.cache.unguarded = unguarded
+		m.cache.opts.Broken.HybridGuard = unguarded
 		shared := span(1, 96)
 		wantInt(t, "first", m.run(64, join(shared, span(1001, 1032))...), 0)
 		b := m.start(join(shared, span(2001, 2100))...)

@@ -48,9 +48,22 @@ type Options struct {
 	// Host adds a host tier below the device; nil: there is none. A cache with
 	// one has goroutines: end it with Close.
 	Host *HostOptions
+	// Broken are rules that are broken on purpose.
+	Broken Broken
 	// Collective lets this cache agree with those of the model's other ranks; nil:
 	// it is alone. All ranks get the same calls in the same order.
 	Collective Collective
+}
+
+// Broken are rules that a cache breaks, so that tests and scenarios can show what
+// they are good for. What it then answers is wrong; never set one elsewhere.
+type Broken struct {
+	// HybridGuard lets SWA cut a hybrid's insert short, so that a state is attached
+	// to a key that it is ahead of (against rules BP-3 and MC-1).
+	HybridGuard bool
+	// WindowCheck lets a match take all that Full has on the device, whatever the
+	// other components lack there.
+	WindowCheck bool
 }
 
 // Grid returns the checkpoint grid for a state kernel that yields states every
@@ -97,10 +110,6 @@ type Cache struct {
 	broken  error
 
 	joined tree.Slots // a row put together for the tree; reused
-
-	// unguarded lets SWA cut a hybrid's insert short (against BP-3 and MC-1).
-	// Tests set it to show what the guard is good for.
-	unguarded bool
 }
 
 // New returns an empty cache. A field that is wrong is a *tree.ConfigError that

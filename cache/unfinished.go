@@ -21,7 +21,7 @@ func (c *Cache) plan(r *Request, n int) plan {
 	// With Mamba, SWA has no opinion: a state cannot be cut to an earlier
 	// prefix, so an insert that SWA cut short would carry a state that is
 	// ahead of its key.
-	if b := r.swaBranch; c.swa && (!c.mamba || c.unguarded) && b > r.protected && b+c.extra <= n {
+	if b := r.swaBranch; c.swa && (!c.mamba || c.opts.Broken.HybridGuard) && b > r.protected && b+c.extra <= n {
 		p.tokens, p.branch = b+c.extra, b
 	}
 	if c.mamba {

@@ -65,6 +65,10 @@ type Options struct {
 	// make room for others; else it is computed again. It needs a host tier, and a
 	// model without recurrent states.
 	SaveRetracted bool
+	// ShareStates breaks copy-on-write on purpose: a request that resumes from a
+	// state of the tree runs on that state itself. It is there to show that this is
+	// found; see also cache.Broken.
+	ShareStates bool
 	// Drafts is the number of tokens that each decode step proposes and checks at
 	// once (speculative decoding), 0 for none. How many of them are right is drawn
 	// from the request's seed, as a stand-in for a draft model.
@@ -90,7 +94,8 @@ type Engine struct {
 	// then, or two could take each other's room for ever.
 	blocked bool
 
-	sequence Sequence // reused
+	sequence Sequence                // reused
+	shared   map[tree.Slot]tree.Slot // with ShareStates: the tree's state by that of the request; looked up only
 }
 
 // Stats counts what an engine did.
@@ -138,7 +143,7 @@ func New(o Options) (*Engine, error) {
 	if o.MaxRunning == 0 {
 		o.MaxRunning = 256
 	}
-	e := &Engine{opts: o, spec: o.Model.Spec(), model: o.Model}
+	e := &Engine{opts: o, spec: o.Model.Spec(), model: o.Model, shared: map[tree.Slot]tree.Slot{}}
 	if err := e.openCache(); err != nil {
 		return nil, err
 	}
@@ -173,6 +178,10 @@ func (e *Engine) openCache() error {
 		host[id] = max(host[id], 0)
 	}
 	o.CopyState = func(from, to tree.Slot) {
+		if e.opts.ShareStates {
+			e.shared[to] = from
+			return
+		}
 		m := e.memory.Device[tree.Mamba]
 		copy(m.At(to), m.At(from))
 	}

@@ -282,6 +282,11 @@ func (e *Engine) forward(t *Task, tokens []tree.Token, from, to, trackAt int, tr
 	s, r := &e.sequence, t.request
 	s.Tokens, s.Namespace, s.From, s.To = tokens[:to], t.params.Namespace, from, to
 	s.State, s.TrackAt, s.Track = r.StateSlot(), trackAt, track
+	if from == 0 {
+		delete(e.shared, s.State)
+	} else if tree, ok := e.shared[s.State]; ok {
+		s.State = tree
+	}
 	var err error
 	if s.Full, err = r.AppendSlots(s.Full[:0], tree.Full); err != nil {
 		return Output{}, err
