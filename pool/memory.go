@@ -42,6 +42,9 @@ func NewMemory(slots, each int) (*Memory, error) {
 // SlotBytes returns the number of bytes that each slot has.
 func (m *Memory) SlotBytes() int { return m.each }
 
+// Slots returns the number of slots: they are 0 to Slots()-1.
+func (m *Memory) Slots() int { return len(m.bytes) / m.each }
+
 // At returns the bytes of a slot, which must be one of this memory. They stay
 // the memory's own.
 func (m *Memory) At(s tree.Slot) []byte {
