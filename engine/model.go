@@ -23,6 +23,8 @@ type Spec struct {
 	SlotBytes [tree.NumComponents]int
 	// Vocabulary is the number of tokens: 0 to Vocabulary-1.
 	Vocabulary int
+	// AnyToken says that prompts may have tokens outside of the vocabulary.
+	AnyToken bool
 }
 
 // Model computes tokens on what a cache keeps. It is used by one goroutine.

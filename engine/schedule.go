@@ -243,7 +243,10 @@ func (e *Engine) prefill(ctx context.Context) error {
 		at := r.Len()
 		out, err := e.forward(t, t.tokens, at, at+n, length, slot)
 		if err != nil {
-			return err
+			if err = e.unable(t, err); err != nil {
+				return err
+			}
+			continue
 		}
 		var token tree.Token
 		var log float32
@@ -277,6 +280,14 @@ func (e *Engine) loaded(ctx context.Context, t *Task) (gone bool, err error) {
 	return false, harmless(err)
 }
 
+// unable ends a request that the model cannot compute; other errors stay.
+func (e *Engine) unable(t *Task, err error) error {
+	if errors.As(err, new(*ModelError)) {
+		return e.giveUp(t, err)
+	}
+	return err
+}
+
 // forward runs the model over positions of a request.
 func (e *Engine) forward(t *Task, tokens []tree.Token, from, to, trackAt int, track tree.Slot) (Output, error) {
 	s, r := &e.sequence, t.request
@@ -298,7 +309,7 @@ func (e *Engine) forward(t *Task, tokens []tree.Token, from, to, trackAt int, tr
 	}
 	out, err := e.model.Forward(e.memory, s)
 	if err != nil {
-		return out, err
+		return out, &ModelError{Request: t.id, Err: err}
 	}
 	for _, x := range out.Mismatches {
 		e.stats.Mismatched[x.Component]++
@@ -355,6 +366,8 @@ func (e *Engine) decode(ctx context.Context) error {
 			err = e.shortage(ctx, t)
 		case errors.As(err, new(*cache.TooLargeError)):
 			err = e.giveUp(t, err)
+		default:
+			err = e.unable(t, err)
 		}
 		if err = harmless(err); err != nil {
 			return err

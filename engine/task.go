@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/treecore/treecore/cache"
@@ -140,6 +141,13 @@ func (e *Engine) Submit(p Params) (*Task, error) {
 		return nil, &cache.ArgumentError{Op: op, Field: "MaxTokens", Problem: strconv.Itoa(p.MaxTokens) + " tokens: 1 or more, or 0 for 128"}
 	case !(p.Temperature >= 0 && p.Temperature <= 100):
 		return nil, &cache.ArgumentError{Op: op, Field: "Temperature", Problem: strconv.FormatFloat(p.Temperature, 'g', -1, 64) + ": from 0 to 100"}
+	}
+	if !e.spec.AnyToken {
+		for i, token := range p.Tokens {
+			if int64(token) >= int64(e.spec.Vocabulary) {
+				return nil, &cache.ArgumentError{Op: op, Field: "Tokens", Problem: fmt.Sprintf("token %d at position %d: the model has 0 to %d", token, i, e.spec.Vocabulary-1)}
+			}
+		}
 	}
 	t := &Task{params: p, id: e.lastID + 1, tokens: p.Tokens[:len(p.Tokens):len(p.Tokens)]}
 	if err := e.queue(t); err != nil {

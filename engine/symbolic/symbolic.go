@@ -73,7 +73,7 @@ func New(o Options) (*Model, error) {
 
 // Spec implements engine.Model.
 func (m *Model) Spec() engine.Spec {
-	s := engine.Spec{Name: "symbolic", Components: m.opts.Components, Vocabulary: m.opts.Vocabulary}
+	s := engine.Spec{Name: "symbolic", Components: m.opts.Components, Vocabulary: m.opts.Vocabulary, AnyToken: true}
 	for id := range s.SlotBytes {
 		s.SlotBytes[id] = pool.StampBytes
 	}
