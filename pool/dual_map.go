@@ -86,7 +86,7 @@ func (d *Dual) Translate(full tree.Slots) (tree.Slots, error) {
 	for _, r := range full {
 		run := tree.Run{}
 		for _, twin := range d.twins[r.First : r.First+tree.Slot(r.Length)] {
-			if run.Length > 0 && twin != 0 && twin == run.First+tree.Slot(run.Length) {
+			if run.First != 0 && twin == run.First+tree.Slot(run.Length) {
 				run.Length++
 				continue
 			}

@@ -317,3 +317,16 @@ func TestExtensionsBeyondEveryPool(t *testing.T) {
 		}
 	}
 }
+
+// A slot without twin does not run on into the pool's first slots.
+func TestTranslateKeepsNoneApart(t *testing.T) {
+	d := must[*Dual](t)(NewDual(4, 4, 1))
+	first := must[tree.Slots](t)(d.SWA().Alloc(1)) // slot 1
+	full := must[tree.Slots](t)(d.Alloc(2))
+	if err := errors.Join(d.ClearMap(full), d.SetMap(full.Slice(1, 2), first)); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[tree.Slots](t)(d.Translate(full)); len(got) != 2 || got[0] != (tree.Run{Length: 1}) || got[1] != (tree.Run{First: 1, Length: 1}) {
+		t.Fatalf("%v", got)
+	}
+}
