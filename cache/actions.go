@@ -63,6 +63,9 @@ func (c *Cache) execute(action tree.Action) error {
 		if c.host == nil {
 			return &UnsupportedError{Action: "BackupKV"}
 		}
+		if c.bufferOnly() {
+			return c.intend(a.Nodes)
+		}
 		return c.backUpNodes(a.Nodes)
 	case tree.FreeComponentHostSlot:
 		if c.host == nil || a.Component >= tree.NumComponents || c.host.pools[a.Component] == nil {
@@ -88,6 +91,9 @@ func (c *Cache) insert(p tree.InsertParams) (result *tree.InsertResult, late, er
 		return nil, nil, err
 	}
 	c.epoch++
+	if c.bufferOnly() {
+		clear(c.host.buffer.looked)
+	}
 	for {
 		for _, a := range step.Actions {
 			if err = c.execute(a); err == nil {

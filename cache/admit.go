@@ -66,11 +66,14 @@ func (c *Cache) takeAll(m *tree.MatchResult, r *Request) error {
 // match is repeated if it is missing or if something has changed since. On a
 // *pool.ExhaustedError nothing is left over and the request waits on; what was
 // loaded back stays cached. A prefetch that has to be waited for is a
-// *FetchingError.
+// *FetchingError. With HostOptions.BufferOnly what was fetched is put on the
+// device here; if the prefix that it goes on from has gone, it is dropped and
+// that is a *BaseGoneError.
 func (c *Cache) Admit(r *Request) error { return c.AdmitWithin(r, NoQuota) }
 
 // AdmitWithin is Admit with a quota for the load back: the most Full tokens that
 // it may take of the device beyond those that its own lock keeps from eviction.
+// What was fetched to a staging area and exceeds it is a shortage.
 func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	const op = "Admit"
 	if err := c.guard(op, r, Waiting, "a request is admitted once"); err != nil {
@@ -83,6 +86,11 @@ func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	}
 	if !r.matched || r.epoch != c.epoch {
 		if err := c.match(op, r); err != nil {
+			return err
+		}
+	}
+	if r.hold != nil {
+		if err := c.useHold(op, r, quota); err != nil {
 			return err
 		}
 	}

@@ -240,6 +240,9 @@ func (c *Cache) takeBackups(n int) error {
 	if err := c.agreeAll(worked); err != nil {
 		return err
 	}
+	if c.bufferOnly() {
+		return c.takeLaunches(acks, worked)
+	}
 	for i, ack := range acks {
 		if len(c.host.backups) == 0 || c.host.backups[0].copy != ack.ID {
 			return fmt.Errorf("copy %d ended, which is not the oldest backup", ack.ID)

@@ -31,8 +31,8 @@ func (e *ConservationError) Error() string {
 
 // CheckConservation verifies that every slot has exactly one owner, that the
 // map between Full and SWA says what the tree says, and that locks and marks are
-// those of the live requests and the copies in flight (rules IN-1 to IN-8, IN-11,
-// IN-12); then the books of the pools and the tree's own check, which is IN-10. It is for tests: its cost is the
+// those of the live requests and the copies in flight (rules IN-1 to IN-9, IN-11
+// to IN-13); then the books of the pools and the tree's own check, which is IN-10. It is for tests: its cost is the
 // size of pools and tree.
 func (c *Cache) CheckConservation() error {
 	if c.broken != nil {
@@ -54,6 +54,9 @@ func (c *Cache) CheckConservation() error {
 		a.hostOwners()
 		a.hostLocks(a.hostHolders())
 		a.pending()
+	}
+	if c.bufferOnly() {
+		a.buffer()
 	}
 	a.sizes()
 	a.books()
@@ -152,6 +155,9 @@ func (a *audit) owners() {
 			pools[tree.Mamba].own(name, list.Append(tree.SlotsOf(r.checkpoint.buffers[:c.opts.TrackBuffers]...)))
 		}
 	}
+	if l := pools[tree.SWA]; l != nil {
+		l.own("a copy that it is superfluous to", c.superfluous())
+	}
 	for _, l := range pools {
 		if l != nil {
 			l.close()
@@ -247,6 +253,7 @@ func (a *audit) holders() []held {
 		for _, l := range h.loads {
 			list = append(list, held{fmt.Sprintf("load %d", l.seq), l.node, l.device, false})
 		}
+		list = append(list, a.bufferHolders()...)
 	}
 	return list
 }
@@ -326,7 +333,7 @@ func (a *audit) books() {
 	c := a.cache
 	var err error
 	if c.swa {
-		err = c.dual.Check(nil)
+		err = c.dual.Check(c.superfluous())
 	} else {
 		err = c.full.Check()
 	}

@@ -29,6 +29,11 @@ func (a *audit) hostOwners() {
 		for _, p := range a.cache.fetches() {
 			l.own(fmt.Sprintf("the prefetch of lookup %d", p.lookup.ID()), p.held(tree.Component(i)))
 		}
+		for _, x := range a.cache.staging() {
+			if x.component == tree.Component(i) {
+				l.own(x.owner, x.slots)
+			}
+		}
 		for r := a.cache.live.first; r != nil; r = r.next {
 			if r.saved != nil {
 				l.own(fmt.Sprintf("retracted request %d", r.id), r.saved.host[i])
@@ -45,6 +50,9 @@ func (a *audit) hostOwners() {
 // storage and of prefetches. What these have reserved is IN-9.
 func (a *audit) hostHolders() []held {
 	var list []held
+	if a.cache.bufferOnly() {
+		return nil // there is nothing to lock
+	}
 	for _, l := range a.cache.host.loads {
 		list = append(list, held{name: fmt.Sprintf("load %d", l.seq), node: l.node, receipt: l.host})
 	}
@@ -59,7 +67,7 @@ func (a *audit) hostHolders() []held {
 	for r := a.cache.live.first; r != nil; r = r.next {
 		if p := r.fetch; p != nil {
 			list = append(list, held{name: fmt.Sprintf("the prefetch of lookup %d", p.lookup.ID()), node: p.anchor, receipt: p.receipt})
-			reserved += p.units
+			reserved += p.reserved
 		}
 	}
 	if reserved != st.occupancy {
@@ -163,6 +171,11 @@ func (a *audit) inFlight() (backups, loads []tree.InFlight) {
 	}
 	for _, b := range h.backups {
 		backups = append(backups, tree.InFlight{ID: b.ack, Node: b.node})
+	}
+	if h.buffer != nil {
+		for _, l := range h.buffer.copying {
+			backups = append(backups, tree.InFlight{ID: int64(l.node), Node: l.node})
+		}
 	}
 	for _, l := range h.loads {
 		loads = append(loads, tree.InFlight{ID: int64(l.node), Node: l.node})

@@ -19,7 +19,8 @@
 // batch, and a request computes when Loading says no. Tick takes note of copies
 // that have ended; nothing else about them is known, or decides. Close ends the
 // goroutines. Under pressure Retract takes a request that decodes off the device,
-// saved on the host, and Restore lets it run on.
+// saved on the host, and Restore lets it run on. With HostOptions.BufferOnly host
+// memory only stages what goes to storage and what comes from there.
 //
 // Lengths and positions of requests are in tokens. With an eagle tree a key of
 // n tokens has n-1 units, which only the tree sees.

@@ -17,7 +17,7 @@ type Usage struct {
 	Free      int // in the pool
 	Evictable int // cached, locked by nobody
 	Protected int // cached, locked by requests
-	Held      int // of requests: computed or to be computed, not cached
+	Held      int // of requests: computed or to be computed, not cached; and of a splice, not needed after its copy
 }
 
 // Available returns what could be allocated: free slots, and those that
@@ -172,6 +172,12 @@ func (c *Cache) makeRoom(want tree.Units) error {
 		if waited, err := c.drain(); err != nil {
 			return c.fail("evict", err)
 		} else if waited {
+			return c.makeRoom(want)
+		}
+		// So do pins, for requests that wait: those that run go first.
+		if gave, err := c.unpinAll(); err != nil {
+			return c.fail("evict", err)
+		} else if gave {
 			return c.makeRoom(want)
 		}
 		return &pool.ExhaustedError{Pool: id.String(), Want: want[id], Free: free}

@@ -92,8 +92,8 @@ func (c *Cache) mayDropCheckpoint(r *Request) bool {
 }
 
 // MaxExtend returns for how many positions, want at most, Extend could allocate
-// slots now, evicting what may go; what copies in flight keep locked counts as
-// used, although Extend would wait for it. It changes nothing. For a request that is
+// slots now, evicting what may go; what copies in flight, or what is fetched for
+// waiting requests, keep locked counts as used, although Extend would get it. It changes nothing. For a request that is
 // not running it is 0.
 func (c *Cache) MaxExtend(r *Request, want int) int {
 	if r == nil || r.cache != c || r.state != Running || c.broken != nil || want <= 0 {

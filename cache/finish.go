@@ -51,6 +51,12 @@ func (c *Cache) Abort(r *Request) error {
 				return c.fail(op, err)
 			}
 		}
+		if r.hold != nil {
+			c.stats.Storage.HoldsDropped++
+			if err := c.dropHold(r); err != nil {
+				return c.fail(op, err)
+			}
+		}
 		c.leave(r)
 		return nil
 	}

@@ -60,6 +60,13 @@ const DefaultLoadBackThreshold = 10
 type HostOptions struct {
 	Pools  PoolSizes // slots in host memory
 	Policy WritePolicy
+	// BufferOnly makes host memory a staging area between device and storage, and
+	// no tier: nothing is found there, and nothing is loaded back. What is to be
+	// written waits for room, in order, and what is fetched from storage is copied
+	// to the device when its request is admitted. The components must be {Full} or
+	// {Full, SWA}; with SWA, Pools.SWA must be two windows or more, in whole pages;
+	// WriteBack is refused.
+	BufferOnly bool
 	// LoadBackThreshold is the fewest Full tokens that are loaded back where no
 	// other component needs it. Zero: DefaultLoadBackThreshold; 1: always.
 	LoadBackThreshold int
@@ -116,6 +123,8 @@ type hostTier struct {
 	// released are host slots that wait for the next tick to be freed.
 	released [tree.NumComponents]tree.Slots
 
+	buffer *buffering // nil where the host is a tier
+
 	faults *faults // nil but in tests
 }
 
@@ -171,7 +180,7 @@ func (h *HostOptions) validate(c *Cache, page int) error {
 	for _, n := range h.SlotBytes {
 		check(n == 0 || n >= pool.StampBytes, "Host.SlotBytes", n, fmt.Sprintf("%d or more, or 0 for that", pool.StampBytes))
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, h.validateBuffer(c))...)
 }
 
 // openHost makes the host tier. The device pools exist already.
@@ -233,6 +242,9 @@ func (c *Cache) openHost(o HostOptions) error {
 			}
 		}
 		return move(ctx, x)
+	}
+	if o.BufferOnly {
+		h.buffer = newBuffering()
 	}
 	c.host = h
 	err := c.tree.SetSwitches(c.switches())
@@ -362,7 +374,7 @@ func (c *Cache) Engine() *pool.Engine {
 // short, those of evictions get the lock that the others have, so that nothing
 // touches their nodes before they have ended.
 func (c *Cache) drainBackups() error {
-	if c.host == nil || len(c.host.backups) == 0 {
+	if c.host == nil || c.host.engine.InFlight(pool.ToHost) == 0 {
 		return nil
 	}
 	if err := c.host.engine.Wait(c.host.ctx, pool.ToHost); err != nil {
@@ -377,7 +389,7 @@ func (c *Cache) drainBackups() error {
 		}
 		return &BackupError{err}
 	}
-	return c.takeBackups(len(c.host.backups))
+	return c.takeBackups(c.host.engine.InFlight(pool.ToHost))
 }
 
 // drain waits for everything that was started, so that its locks go.
@@ -425,6 +437,9 @@ func (c *Cache) resetHost() error {
 	for _, d := range []pool.Direction{pool.ToHost, pool.ToDevice} {
 		h.engine.Take(d, h.engine.InFlight(d))
 	}
+	if err := c.resetBuffer(); err != nil {
+		return err
+	}
 	h.backups, h.loads = nil, nil
 	h.released = [tree.NumComponents]tree.Slots{}
 	h.group.Clear()
@@ -437,7 +452,7 @@ type HostUsage struct {
 	Size   int
 	Free   int
 	Cached int // in the tree
-	Held   int // of retracted requests, prefetches and copies that failed, and waiting to be freed
+	Held   int // of retracted requests, prefetches and copies that failed, staged, and waiting to be freed
 }
 
 // HostUsage returns the counts of a component on the host; all 0 where it has no
@@ -453,6 +468,11 @@ func (c *Cache) HostUsage(id tree.Component) HostUsage {
 	}
 	for _, p := range c.fetches() {
 		u.Held += p.held(id).Len()
+	}
+	for _, x := range c.staging() {
+		if x.component == id {
+			u.Held += x.slots.Len()
+		}
 	}
 	for r := c.live.first; r != nil; r = r.next {
 		if r.saved != nil {

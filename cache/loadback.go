@@ -26,7 +26,8 @@ type load struct {
 	from         int // position at which the first node that it loads begins
 	// copies are the requests that start from the node's state, which must be
 	// there before it is copied.
-	copies []*Request
+	copies  []*Request
+	spliced *spliced // what it copies where the host is a staging area; else nil
 }
 
 // loadBack loads what the match of a waiting request found on the host, so that
@@ -176,35 +177,6 @@ func (c *Cache) commitLoad(l *load, full tree.Slots, spec tree.LoadBackSpec) err
 	c.host.loads = append(c.host.loads, l)
 	c.epoch++
 	return nil
-}
-
-// isAbove reports whether a is an ancestor of b.
-func (c *Cache) isAbove(a, b tree.NodeID) (bool, error) {
-	for b != tree.NoNode {
-		n, err := c.tree.Inspect(b)
-		if err != nil {
-			return false, err
-		}
-		if b = n.Parent; b == a {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// depthAbove returns the position at which a node begins.
-func (c *Cache) depthAbove(id tree.NodeID) (int, error) {
-	depth := 0
-	for first := true; ; first = false {
-		n, err := c.tree.Inspect(id)
-		if err != nil || n.Parent == tree.NoNode {
-			return depth, err
-		}
-		if !first {
-			depth += n.Units
-		}
-		id = n.Parent
-	}
 }
 
 // StartLoading starts the loads that admissions have queued, as one copy, and
@@ -367,6 +339,9 @@ func (c *Cache) loaded(l *load) error {
 }
 
 func (c *Cache) endLoad(l *load) error {
+	if l.spliced != nil {
+		return errors.Join(c.tree.Unlock(l.node, l.device, false), c.endSplice(l.spliced))
+	}
 	return errors.Join(
 		c.tree.Unlock(l.node, l.device, false),
 		c.tree.UnlockHost(l.node, l.host),
@@ -384,7 +359,7 @@ func (c *Cache) failLoads(failed []*load) error {
 	if err := h.engine.Wait(h.ctx, pool.ToHost); err != nil {
 		return err
 	}
-	if err := c.takeBackups(len(h.backups)); err != nil {
+	if err := c.takeBackups(h.engine.InFlight(pool.ToHost)); err != nil {
 		return err
 	}
 	if err := c.releaseStorageLocks(); err != nil {

@@ -32,6 +32,12 @@ type prefetch struct {
 	ended  bool             // the read's end was taken note of
 	// rest are slots that the read may still write to after the request has gone on.
 	rest [tree.NumComponents]tree.Slots
+
+	// Where the host is a staging area there is no host lock.
+	matched  int  // units before the key, which the device had
+	pin      pin  // of what it goes on from
+	reserved int  // tokens that count as occupied
+	parked   bool // it waits for room to be read
 }
 
 // fetchPart is what a prefetch reads of one pool beside Full's own.
@@ -90,7 +96,7 @@ func (c *Cache) Prefetch(r *Request) error {
 	if err := c.guard(op, r, Waiting, "prefetch before Admit"); err != nil {
 		return err
 	}
-	if c.storage == nil || c.storage.closing || c.opts.Disabled || r.fetch != nil {
+	if c.storage == nil || c.storage.closing || c.opts.Disabled || r.fetch != nil || r.hold != nil {
 		return nil
 	}
 	if !r.matched || r.epoch != c.epoch {
@@ -120,12 +126,12 @@ func (c *Cache) prefetchKey(r *Request) (anchor tree.NodeID, depth int, key tree
 
 func (c *Cache) startPrefetch(r *Request) error {
 	st, s := c.storage, &c.stats.Storage
-	anchor, _, key, err := c.prefetchKey(r)
+	anchor, depth, key, err := c.prefetchKey(r)
 	if err != nil || key.Tokens == nil {
 		return err
 	}
-	root := anchor == c.tree.Root()
-	if !root && !c.writeBack() {
+	root, staging := anchor == c.tree.Root(), c.bufferOnly()
+	if !root && !c.writeBack() && !staging {
 		// What would be put below a node without a host copy would be dropped at
 		// the end (rule PF-27), so it is not fetched.
 		backed, err := c.tree.IsBackedUp(anchor)
@@ -143,7 +149,7 @@ func (c *Cache) startPrefetch(r *Request) error {
 	case units < st.least:
 		s.DeclinedTooShort++
 		return nil
-	case st.occupancy >= c.host.pools[tree.Full].Size()/2:
+	case !staging && st.occupancy >= c.host.pools[tree.Full].Size()/2:
 		s.DeclinedRateLimited++
 		return nil
 	}
@@ -151,18 +157,22 @@ func (c *Cache) startPrefetch(r *Request) error {
 	if err != nil || !root && !chained {
 		return err // an anchor without hashes would start the chain in the middle
 	}
-	p := &prefetch{request: r, anchor: anchor, key: key, units: units}
-	if p.receipt, err = c.tree.LockHost(anchor); err != nil {
-		return err
+	p := &prefetch{request: r, anchor: anchor, key: key, units: units, matched: depth}
+	if !staging {
+		if p.receipt, err = c.tree.LockHost(anchor); err != nil {
+			return err
+		}
+		p.reserved = units
+		st.occupancy += units
 	}
 	page := c.page
 	hash := func() []tree.Digest { return tree.HashPages(key, page) }
 	if !root {
 		hash = func() []tree.Digest { return tree.HashPagesAfter(last, key, page) }
 	}
-	p.lookup = st.queue.Lookup(hash, c.needs(units/page, root))
+	// The rest of a short window is on the device, which the read ends on.
+	p.lookup = st.queue.Lookup(hash, c.needs(units/page, root || staging))
 	st.lookups = append(st.lookups, p)
-	st.occupancy += units
 	r.fetch = p
 	s.Issued++
 	return nil
@@ -180,6 +190,11 @@ func (c *Cache) takeLookups(n int) error {
 	}
 	if len(done) > 0 {
 		if err := c.agree(hits); err != nil {
+			return err
+		}
+	}
+	if c.bufferOnly() {
+		if err := c.healAll(done, hits); err != nil {
 			return err
 		}
 	}
@@ -220,6 +235,9 @@ func (c *Cache) serve(p *prefetch) error {
 		}
 		return c.dropPrefetch(p)
 	}
+	if c.bufferOnly() {
+		return c.beginRead(p)
+	}
 	full, err := c.hostRoom(tree.Full, hit)
 	if err != nil {
 		return err
@@ -252,7 +270,7 @@ func (c *Cache) serve(p *prefetch) error {
 // auxRoom allocates room for what the other pools read with Full: as many pages
 // as the hit has of a window (rule PF-15), one slot for a state.
 func (c *Cache) auxRoom(p *prefetch) (ok bool, err error) {
-	root := p.anchor == c.tree.Root()
+	root := p.anchor == c.tree.Root() || c.bufferOnly()
 	for id := tree.Full; id < tree.NumComponents; id++ {
 		if c.host.pools[id] == nil {
 			continue
@@ -332,7 +350,11 @@ func (c *Cache) settleRest(p *prefetch) {
 func (c *Cache) leavePrefetch(p *prefetch) error {
 	p.lookup.Stop()
 	p.request.fetch, p.request = nil, nil
-	c.storage.occupancy -= p.units
+	c.storage.occupancy -= p.reserved
+	if c.bufferOnly() {
+		c.unpark(p)
+		return c.unpin(&p.pin)
+	}
 	return c.tree.UnlockHost(p.anchor, p.receipt)
 }
 
@@ -383,7 +405,7 @@ func (c *Cache) StorageHit(ctx context.Context, r *Request) (int, error) {
 	}
 	root := anchor == c.tree.Root()
 	hit := 0
-	if key.Units() >= c.storage.least && (root || chained) && c.storage.occupancy < c.host.pools[tree.Full].Size()/2 {
+	if key.Units() >= c.storage.least && (root || chained) && (c.bufferOnly() || c.storage.occupancy < c.host.pools[tree.Full].Size()/2) {
 		pages := tree.HashPages(key, c.page)
 		if !root {
 			pages = tree.HashPagesAfter(last, key, c.page)

@@ -44,8 +44,12 @@ func (c *Cache) endPrefetch(r *Request) (ready bool, err error) {
 	if err != nil || !stop {
 		return false, err
 	}
-	if p.read == nil { // no answer yet
-		c.stats.Storage.RevokedUnanswered++
+	if p.read == nil { // no answer yet, or no room
+		if p.parked {
+			c.stats.Storage.RevokedNoRoom++
+		} else {
+			c.stats.Storage.RevokedUnanswered++
+		}
 		return true, c.dropPrefetch(p)
 	}
 	usable, err := c.usable(p)
@@ -56,6 +60,10 @@ func (c *Cache) endPrefetch(r *Request) (ready bool, err error) {
 	if usable == 0 {
 		c.stats.Storage.LostTokens += int64(promised)
 		return true, c.dropPrefetch(p)
+	}
+	if c.bufferOnly() {
+		c.stats.Storage.LostTokens += int64(promised - usable)
+		return true, c.stage(p, usable)
 	}
 	loaded, err := c.graft(p, usable)
 	if err != nil {
@@ -84,7 +92,7 @@ func (c *Cache) mayStop(p *prefetch) (bool, error) {
 				wait = false
 			}
 			broken = !complete && p.read.Ended()
-			if !wait {
+			if !wait && !c.bufferOnly() {
 				// What comes would be dropped while the anchor's own copy is under way
 				// (case C-027). That takes one copy's time.
 				n, err := c.tree.Inspect(p.anchor)

@@ -58,6 +58,7 @@ type Request struct {
 	checkpoint checkpoint
 
 	fetch   *prefetch   // nil: nothing is being fetched for it
+	hold    *hold       // nil: nothing is staged for it
 	offered int         // tokens that the last lookup in the store found
 	loaded  int         // tokens that prefetches brought to the host for it
 	saved   *Retraction // while it is retracted

@@ -116,7 +116,7 @@ func (c *Cache) Retract(ctx context.Context, r *Request) (*Retraction, error) {
 	if err := c.together(c.host.engine.Wait(ctx, pool.ToHost)); err != nil {
 		return nil, &RetractionError{op, r.id, err}
 	}
-	if err := c.takeBackups(len(c.host.backups)); err != nil {
+	if err := c.takeBackups(c.host.engine.InFlight(pool.ToHost)); err != nil {
 		return nil, c.fail(op, err)
 	}
 	s := &Retraction{request: r, length: r.committed}

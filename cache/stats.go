@@ -88,6 +88,28 @@ type StorageStats struct {
 
 	Writes, WritesFailed, WrittenTokens int64
 	HashesBackfilled                    int64
+
+	// The rest counts with HostOptions.BufferOnly only.
+
+	// DroppedWriteTokens were to be written and will not be until an insert passes
+	// their node again: it has gone or was split, what it goes on from is not in
+	// the store, or it can never be staged. Windows count beside Full.
+	DroppedWriteTokens int64
+	// BacklogOverflows counts nodes that were turned down since too much waited to
+	// be written: twice the device. That should never be.
+	BacklogOverflows int64
+	Parked           int64 // fetches that waited for room to be read
+	RevokedBaseGone  int64 // what they go on from has left the device
+	RevokedCovered   int64 // the device got all of it meanwhile
+	Splices          int64 // fetches that admissions have put on the device
+	DeferredSplices  int64 // admissions that found no room on the device for what was fetched
+	// Fetches that were dropped when they were complete, by reason: the device had
+	// all of it, what it goes on from had gone, too many admissions found no room,
+	// or their request or the store went.
+	HoldsCovered, HoldsShrunk, HoldsDeviceCapacity, HoldsDropped int64
+	// PinsGivenUp counts what fetches go on from and was left to eviction, since
+	// running requests found no room.
+	PinsGivenUp int64
 }
 
 func (s *Stats) seen(swa, mamba int) {

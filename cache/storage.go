@@ -88,7 +88,7 @@ type storageTier struct {
 	lookups   []*prefetch // by their queries, the oldest first
 	reads     []*prefetch // by their reads, the oldest first
 	writes    []*pageWrite
-	occupancy int // tokens that prefetches have reserved
+	occupancy int // tokens that prefetches, holds and splices have reserved
 	closing   bool
 }
 
@@ -134,6 +134,8 @@ func (o *StorageOptions) validate(c *Cache) error {
 	}
 	if p := o.WritePolicy; p != nil && *p >= numWritePolicies {
 		bad("Storage.WritePolicy", strconv.Itoa(int(*p)), "WriteThrough, WriteThroughSelective or WriteBack")
+	} else if p != nil && *p == WriteBack && c.bufferOnly() {
+		bad("Storage.WritePolicy", p.String(), fmt.Sprintf("%v or %v, with Host.BufferOnly", WriteThrough, WriteThroughSelective))
 	}
 	if o.PrefetchThreshold < 0 {
 		bad("Storage.PrefetchThreshold", strconv.Itoa(o.PrefetchThreshold), "1 or more, or 0 for the default")
@@ -150,8 +152,10 @@ func (o *StorageOptions) validate(c *Cache) error {
 // AttachStorage adds a storage tier below the host: from now on what is backed up
 // is written to the store as well, and Prefetch reads from it. Nodes that have no
 // storage hashes get them; those that are on the host already are written when
-// they are backed up the next time. The store that is attached already only gets
-// the new policies, threshold and timeout.
+// they are backed up the next time. With HostOptions.BufferOnly nodes are written
+// when an insert passes them, and wait for room in host memory without a copy
+// there. The store that is attached already only gets the new policies, threshold
+// and timeout.
 //
 // Options that are wrong are one or more *tree.ConfigError, joined; work in
 // flight, or another store that is attached, is a *BusyError or an
@@ -206,6 +210,7 @@ func (c *Cache) switches() tree.Switches {
 	s := c.tree.Switches()
 	h := c.host
 	s.HostTier, s.WriteBack, s.SWAHostPool = true, h.opts.Policy == WriteBack, h.pools[tree.SWA] != nil
+	s.HostBufferOnly = h.opts.BufferOnly
 	s.WriteThroughThreshold = 1
 	if h.opts.Policy == WriteThroughSelective {
 		s.WriteThroughThreshold = 2
@@ -218,11 +223,14 @@ func (c *Cache) inFlight(op string) error {
 	e := BusyError{Op: op}
 	if c.host != nil {
 		e.Backups, e.Loads = len(c.host.backups), len(c.host.loads)
+		if b := c.host.buffer; b != nil {
+			e.Backups = len(b.intents) + len(b.copying)
+		}
 	}
 	if st := c.storage; st != nil {
 		e.Lookups, e.Reads, e.Writes = st.queue.InFlight(queue.Lookup), st.queue.InFlight(queue.Read), len(st.writes)
 		for r := c.live.first; r != nil; r = r.next {
-			if r.fetch != nil {
+			if r.fetch != nil || r.hold != nil {
 				e.Prefetches++
 			}
 		}
@@ -281,6 +289,9 @@ func (c *Cache) detach(ctx context.Context, op string) error {
 	if err := c.endStorage(); err != nil {
 		return c.fail(op, err)
 	}
+	if c.bufferOnly() {
+		c.host.buffer.beliefs.clear() // the next store may be another one
+	}
 	c.storage = nil
 	switches := c.tree.Switches()
 	switches.Storage = false
@@ -301,7 +312,7 @@ func (c *Cache) endStorage() error {
 		}
 		r.loaded = 0
 	}
-	err = errors.Join(err, c.endWrites(len(st.writes)), c.takeReads(len(st.reads)))
+	err = errors.Join(err, c.endBuffer(), c.endWrites(len(st.writes)), c.takeReads(len(st.reads)))
 	st.queue.Take(queue.Lookup, len(st.lookups))
 	st.lookups = nil
 	return errors.Join(err, c.freeReleased())
@@ -312,7 +323,15 @@ func (c *Cache) ClearStorage(ctx context.Context) error {
 	if c.broken != nil || c.storage == nil {
 		return c.broken
 	}
-	return c.storage.opts.Store.Clear(ctx)
+	err := c.storage.opts.Store.Clear(ctx)
+	if b := c.host.buffer; b != nil {
+		// A clear that failed may have removed pages, too, or only on some ranks.
+		b.beliefs.clear()
+		for _, w := range c.storage.writes {
+			w.launch.forgotten = true
+		}
+	}
+	return err
 }
 
 // page returns the bytes of a host page: of a component, or of the sidecar

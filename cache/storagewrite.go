@@ -14,6 +14,7 @@ import (
 // pageWrite is a write of a node's host copy to the store (rule CT-2).
 type pageWrite struct {
 	operation    *queue.Operation
+	launch       *launch     // what is staged, where the host is no tier; else nil
 	node, parent tree.NodeID // the parent when it began
 	receipt      tree.Receipt
 }
@@ -76,6 +77,11 @@ func (c *Cache) takeWrites(n int) error {
 // nothing (rule MR-9).
 func (c *Cache) endWrites(n int) error {
 	done := c.storage.queue.Take(queue.Write, n)
+	for _, w := range c.storage.writes {
+		if w.launch != nil {
+			w.launch.forgotten = true // it may have been cut off
+		}
+	}
 	return c.written(done, make([]bool, len(done)))
 }
 
@@ -93,6 +99,12 @@ func (c *Cache) written(done []*queue.Operation, stored []bool) error {
 		c.stats.Storage.WrittenTokens += int64(pages * c.page)
 		if !o.Complete() {
 			c.stats.Storage.WritesFailed++
+		}
+		if w.launch != nil {
+			if err := c.stored(w.launch); err != nil {
+				return err
+			}
+			continue
 		}
 		err := c.tree.UnlockHost(w.node, w.receipt)
 		if stored[i] {

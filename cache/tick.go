@@ -54,6 +54,11 @@ func (c *Cache) tick() error {
 		return errors.Join(err, c.freeReleased())
 	}
 	if !st.closing { // a prefetch could not finish any more (rule AT-8)
+		if c.bufferOnly() {
+			if err := c.retryParked(); err != nil {
+				return err
+			}
+		}
 		err = c.takeLookups(int(ended[2+queue.Lookup]))
 	}
 	if err == nil {
@@ -67,6 +72,9 @@ func (c *Cache) tick() error {
 	}
 	if ended[5] != 0 {
 		return c.switchOff()
+	}
+	if c.bufferOnly() && !st.closing {
+		return c.flush()
 	}
 	return nil
 }
@@ -82,11 +90,20 @@ func (c *Cache) switchOff() error {
 
 // Sync waits until everything that was started has ended, and takes note of it.
 // Loads that StartLoading has not started stay queued. Prefetches go on to their
-// reads, and wait for their requests.
+// reads, and wait for their requests. With HostOptions.BufferOnly what waits to
+// be written is started, too, as far as there is room to stage it.
 func (c *Cache) Sync(ctx context.Context) error {
 	if c.broken != nil || c.host == nil {
 		return c.broken
 	}
+	for {
+		if err := c.sync(ctx); err != nil || !c.startsWork() {
+			return err
+		}
+	}
+}
+
+func (c *Cache) sync(ctx context.Context) error {
 	for _, d := range []pool.Direction{pool.ToHost, pool.ToDevice} {
 		if err := c.host.engine.Wait(ctx, d); err != nil {
 			return err
@@ -135,8 +152,13 @@ func (c *Cache) resetStorage() error {
 }
 
 // releaseStorageLocks ends what holds host locks under write-back, where nodes
-// without a host copy may have to go with all that hangs on them.
+// without a host copy may have to go with all that hangs on them. Where the host
+// is a staging area they all are such, and fetches hold pins on them.
 func (c *Cache) releaseStorageLocks() error {
+	if c.bufferOnly() {
+		_, err := c.unpinAll()
+		return err
+	}
 	st := c.storage
 	if st == nil || !c.writeBack() {
 		return nil
