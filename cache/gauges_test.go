@@ -61,6 +61,9 @@ func (m *model) gauges() {
 				host[i].held += p.held(tree.Component(i)).Len()
 			}
 		}
+		for _, x := range c.staging() {
+			host[x.component].held += x.slots.Len()
+		}
 		for i, list := range c.host.released {
 			host[i].held += list.Len()
 		}
@@ -70,6 +73,7 @@ func (m *model) gauges() {
 			}
 		}
 	}
+	device[tree.SWA].held += c.superfluous().Len()
 	for id := range tree.Component(tree.NumComponents) {
 		if p := c.pool(id); p != nil {
 			d := device[id]

@@ -71,6 +71,9 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 			SWA:   page * rapid.IntRange(0, 30).Draw(t, "host swa"),
 			Mamba: rapid.IntRange(1, 12).Draw(t, "host states"),
 		}
+		if window := (o.Tree.SlidingWindow + page - 1) / page * page; host.BufferOnly {
+			host.Pools.SWA += 2 * window
+		}
 		host.LoadBackThreshold = rapid.SampledFrom([]int{0, 1, page}).Draw(t, "threshold")
 		host.Queue = rapid.IntRange(1, 8).Draw(t, "queue")
 		o.Disabled = false
@@ -106,6 +109,8 @@ func traffic(t *rapid.T, set tree.ComponentSet, page int, eagle bool, host *Host
 		"attach":  c.reattach,
 		"forget":  c.forget,
 		"forget2": c.forget,
+		"hold":    c.holdOne,
+		"hold2":   c.holdOne,
 		"retract": c.retractOne,
 		"restore": c.restoreOne,
 		"revisit": c.revisit,

@@ -97,6 +97,11 @@ func (c *crowd) tick(t *rapid.T) {
 		for _, b := range h.backups {
 			ids = append(ids, b.copy)
 		}
+		if h.buffer != nil {
+			for _, l := range h.buffer.copying {
+				ids = append(ids, l.copy)
+			}
+		}
 		for _, l := range h.loads {
 			ids = append(ids, l.copy)
 		}
