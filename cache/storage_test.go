@@ -37,6 +37,7 @@ type tiers struct {
 	sidecars     []Sidecar
 	unattached   bool
 	live         bool // storage operations run by themselves, page by page
+	buffer       bool // host memory is a staging area only
 }
 
 func shelves(t *testing.T, x tiers) *shelf {
@@ -51,7 +52,7 @@ func shelves(t *testing.T, x tiers) *shelf {
 	s.model = newModel(t, Options{
 		Tree:  tree.Options{Components: x.set, PageSize: x.page, SlidingWindow: x.window, CheckpointGrid: x.page},
 		Pools: x.device, TrackBuffers: 1,
-		Host: &HostOptions{Pools: x.host, Policy: x.policy, Manual: true, LoadBackThreshold: 1, Sidecars: x.sidecars},
+		Host: &HostOptions{Pools: x.host, Policy: x.policy, Manual: true, LoadBackThreshold: 1, Sidecars: x.sidecars, BufferOnly: x.buffer},
 	})
 	t.Cleanup(s.cache.Close)
 	s.store = storagetest.NewMemory(storagetest.Fingerprint())
