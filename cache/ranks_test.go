@@ -221,7 +221,7 @@ func (r *rank) servedBy(q *Request) error {
 	err := c.Admit(q)
 	r.tell("admit %d: %v, %+v", q.id, err, q.Origin())
 	if err != nil {
-		if momentary(err) {
+		if later(err) {
 			return c.Abort(q)
 		}
 		return err
