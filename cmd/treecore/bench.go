@@ -4,11 +4,9 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -107,20 +105,7 @@ func runBench(c *cobra.Command, cases []bench.Case, duration time.Duration, json
 	if jsonFile == "" {
 		return printBench(c.OutOrStdout(), report.Floor, report.Results)
 	}
-	b, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return &failure{err}
-	}
-	b = append(b, '\n')
-	if jsonFile == "-" {
-		_, err = c.OutOrStdout().Write(b)
-	} else {
-		err = os.WriteFile(jsonFile, b, 0o644)
-	}
-	if err != nil {
-		return &failure{err}
-	}
-	return nil
+	return failed(writeJSONTo(c.OutOrStdout(), jsonFile, report))
 }
 
 func printBench(w io.Writer, floor bench.Floor, results []bench.Result) error {

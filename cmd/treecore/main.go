@@ -37,6 +37,7 @@ func main() {
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		replayCommand(),
+		scenarioCommand(),
 		benchCommand(),
 		inspectCommand(),
 		versionCommand(),

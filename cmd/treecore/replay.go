@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -319,10 +318,4 @@ func (r *replayFlags) openLog() (closeLog func() error, err error) {
 		}
 		return nil
 	}, nil
-}
-
-func writeJSON(w io.Writer, x any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(x)
 }

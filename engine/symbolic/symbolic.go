@@ -12,6 +12,7 @@ package symbolic
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/treecore/treecore/engine"
@@ -36,12 +37,22 @@ type Model struct {
 	opts   Options
 	logits []float32
 
-	// The fingerprints of the prefixes of the latest sequence: a next step of the
-	// same sequence goes on from them.
-	prefix []uint64
+	// What the latest sequences demand: a next step of one of them goes on from it.
+	recent []*demand
+	turn   int // of the one that is replaced next
+	*demand
+}
+
+// demand is what the values of a sequence must be.
+type demand struct {
 	tokens []tree.Token
 	space  uint64
+	prefix []uint64                     // fingerprints: at n that of the first n tokens
+	stamps [tree.NumComponents][]uint64 // of Full and SWA by position
 }
+
+// maxRecent is the number of sequences that are remembered.
+const maxRecent = 16
 
 // New returns a model. Options that are wrong are one or more *tree.ConfigError,
 // joined.
@@ -108,26 +119,53 @@ func stamp(id tree.Component, i int, prefix uint64) uint64 {
 	return mix(mix(uint64(id)+1, uint64(i)), prefix)
 }
 
-// fingerprints fills in the fingerprints of the sequence's prefixes: at n that of
-// its first n tokens.
+// fingerprints makes m.demand that of the sequence.
 func (m *Model) fingerprints(s *engine.Sequence) {
 	space := text(mix(m.opts.Seed, 1), s.Namespace.Salt)
 	if s.Namespace.HasExtraKey {
 		space = text(mix(space, 2), s.Namespace.ExtraKey)
 	}
+	d, same := m.find(space, s.Tokens[:s.To])
+	m.demand = d
+	d.tokens, d.prefix = append(d.tokens[:same], s.Tokens[same:s.To]...), d.prefix[:same+1]
+	for i := same; i < s.To; i++ {
+		d.prefix = append(d.prefix, mix(d.prefix[i], uint64(s.Tokens[i])))
+	}
+	for _, id := range [...]tree.Component{tree.Full, tree.SWA} {
+		if !m.opts.Components.Has(id) {
+			continue
+		}
+		list := d.stamps[id][:same]
+		for i := same; i < s.To; i++ {
+			list = append(list, stamp(id, i, d.prefix[i+1]))
+		}
+		d.stamps[id] = list
+	}
+}
+
+// find returns the demand of a sequence, and how many tokens of it are still
+// right: that which is known if it goes on or is cut, else a fresh one.
+func (m *Model) find(space uint64, tokens []tree.Token) (*demand, int) {
+	for _, d := range m.recent {
+		if d.space == space && len(d.tokens) > 0 && len(d.tokens) <= len(tokens) && slices.Equal(d.tokens, tokens[:len(d.tokens)]) {
+			return d, len(d.tokens)
+		}
+	}
+	if len(m.recent) < maxRecent {
+		m.recent = append(m.recent, &demand{})
+		m.turn = len(m.recent) - 1
+	}
+	d := m.recent[m.turn]
+	m.turn = (m.turn + 1) % maxRecent
 	same := 0
-	if len(m.prefix) > 0 && m.space == space {
-		most := min(len(m.tokens), s.To)
-		for same < most && m.tokens[same] == s.Tokens[same] {
+	if d.space == space && len(d.prefix) > 0 {
+		for same < min(len(d.tokens), len(tokens)) && d.tokens[same] == tokens[same] {
 			same++
 		}
 	} else {
-		m.space, m.prefix = space, append(m.prefix[:0], space)
+		d.space, d.prefix = space, append(d.prefix[:0], space)
 	}
-	m.prefix, m.tokens = m.prefix[:same+1], append(m.tokens[:same], s.Tokens[same:s.To]...)
-	for i := same; i < s.To; i++ {
-		m.prefix = append(m.prefix, mix(m.prefix[i], uint64(s.Tokens[i])))
-	}
+	return d, same
 }
 
 // reader collects what a forward pass reads.
@@ -164,12 +202,12 @@ func (m *Model) Forward(memory *pool.Memories, s *engine.Sequence) (engine.Outpu
 	// What is there already is read once, for all positions that read it: the last
 	// one reads all of Full, and the window of the first reaches furthest back.
 	for i := range s.From {
-		r.read(memory.Device[tree.Full], tree.Full, i, s.Full[i], stamp(tree.Full, i, m.prefix[i+1]), true)
+		r.read(memory.Device[tree.Full], tree.Full, i, s.Full[i], m.stamps[tree.Full][i], true)
 	}
 	if swa {
 		for i := max(0, s.From-m.opts.Window+1); i < s.From; i++ {
 			last := i > s.To-1-m.opts.Window
-			r.read(memory.Device[tree.SWA], tree.SWA, i, s.SWA[i], stamp(tree.SWA, i, m.prefix[i+1]), last)
+			r.read(memory.Device[tree.SWA], tree.SWA, i, s.SWA[i], m.stamps[tree.SWA][i], last)
 		}
 	}
 	state := uint64(0)
@@ -180,9 +218,11 @@ func (m *Model) Forward(memory *pool.Memories, s *engine.Sequence) (engine.Outpu
 	}
 	// A value that was computed on something wrong is wrong itself.
 	value := func(id tree.Component, i int) uint64 {
-		v := stamp(id, i, m.prefix[min(i+1, s.To)])
+		var v uint64
 		if id == tree.Mamba {
 			v = stamp(id, i, m.prefix[i])
+		} else {
+			v = m.stamps[id][i]
 		}
 		if r.wrong != 0 {
 			v = mix(v, r.wrong)
