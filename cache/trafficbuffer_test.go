@@ -28,7 +28,7 @@ func TestRandomBufferTraffic(t *testing.T) {
 					policy := WritePolicy(rapid.IntRange(0, int(WriteBack)-1).Draw(t, "policy"))
 					page := rapid.SampledFrom([]int{1, 4}).Draw(t, "page")
 					eagle := rapid.Bool().Draw(t, "eagle")
-					s := traffic(t, set, page, eagle, &HostOptions{BufferOnly: true, Policy: policy, Manual: true}, true)
+					s := traffic(t, set, page, eagle, &HostOptions{BufferOnly: true, Policy: policy, Manual: rapid.IntRange(0, 3).Draw(t, "workers") > 0}, true)
 					lock.Lock()
 					defer lock.Unlock()
 					reused += s.ReusedFromStorage
