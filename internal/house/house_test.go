@@ -37,9 +37,10 @@ var mayImport = map[string][]string{
 	"engine":              {"tree", "pool", "cache", "storage/queue"},
 	"engine/symbolic":     {"tree", "pool", "engine"},
 	"engine/tiny":         {"tree", "pool", "engine"},
+	"scenario":            {"tree", "cache", "engine", "engine/symbolic", "engine/tiny", "storage", "storage/file"},
 	"model":               {"tree", "cache"},
 	"replay":              {"tree", "pool", "cache", "workload", "model"},
-	"cmd/treecore":        {"tree", "pool", "cache", "workload", "model", "replay", "internal/ops", "internal/bench"},
+	"cmd/treecore":        {"scenario", "tree", "pool", "cache", "workload", "model", "replay", "internal/ops", "internal/bench"},
 	"internal/ops":        {"tree"},
 	"internal/bench":      {"tree", "pool"},
 	// The oracle shares types with the tree, and no logic.
