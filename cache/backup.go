@@ -137,16 +137,16 @@ func (c *Cache) hostSlotsBelow(id tree.NodeID, spec *tree.BackupSpec) ([]pool.Pa
 	if !c.host.mirrorsGo || c.writeBack() {
 		return c.hostSlots(spec)
 	}
-	n, err := c.tree.Inspect(id)
+	parent, _, err := c.tree.Place(id)
 	if err != nil {
 		return nil, err
 	}
-	receipt, err := c.tree.LockHost(n.Parent)
+	receipt, err := c.tree.LockHost(parent)
 	if err != nil {
 		return nil, err
 	}
 	parts, short := c.hostSlots(spec)
-	if err := c.tree.UnlockHost(n.Parent, receipt); err != nil {
+	if err := c.tree.UnlockHost(parent, receipt); err != nil {
 		return nil, err
 	}
 	return parts, short

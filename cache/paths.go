@@ -8,11 +8,11 @@ import "github.com/treecore/treecore/tree"
 // isAbove reports whether a is an ancestor of b.
 func (c *Cache) isAbove(a, b tree.NodeID) (bool, error) {
 	for b != tree.NoNode {
-		n, err := c.tree.Inspect(b)
+		parent, _, err := c.tree.Place(b)
 		if err != nil {
 			return false, err
 		}
-		if b = n.Parent; b == a {
+		if b = parent; b == a {
 			return true, nil
 		}
 	}
@@ -23,13 +23,13 @@ func (c *Cache) isAbove(a, b tree.NodeID) (bool, error) {
 func (c *Cache) depthAbove(id tree.NodeID) (int, error) {
 	depth := 0
 	for first := true; ; first = false {
-		n, err := c.tree.Inspect(id)
-		if err != nil || n.Parent == tree.NoNode {
+		parent, units, err := c.tree.Place(id)
+		if err != nil || parent == tree.NoNode {
 			return depth, err
 		}
 		if !first {
-			depth += n.Units
+			depth += units
 		}
-		id = n.Parent
+		id = parent
 	}
 }

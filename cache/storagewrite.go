@@ -30,11 +30,11 @@ func (c *Cache) write(id tree.NodeID) error {
 	if err != nil || !ok || len(spec.Hashes) == 0 {
 		return err
 	}
-	n, err := c.tree.Inspect(id)
+	parent, _, err := c.tree.Place(id)
 	if err != nil {
 		return err
 	}
-	w := &pageWrite{node: id, parent: n.Parent}
+	w := &pageWrite{node: id, parent: parent}
 	if w.receipt, err = c.tree.LockHost(id); err != nil {
 		return err
 	}

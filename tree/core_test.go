@@ -290,3 +290,24 @@ func TestHashPagesOfNoPage(t *testing.T) {
 		}
 	}
 }
+
+// Place says of every node what Inspect says of it.
+func TestPlace(t *testing.T) {
+	c := mustCore(t, tree.Options{})
+	for _, tokens := range [][]tree.Token{{1, 2, 3, 4}, {1, 2, 5}, {1, 2, 3, 6, 7}} {
+		insert(t, c, tree.InsertParams{Key: tree.Key{Tokens: tokens}, Slots: tree.Numbered(1, len(tokens))})
+	}
+	for _, id := range c.Nodes() {
+		n, err := c.Inspect(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parent, units, err := c.Place(id); err != nil || parent != n.Parent || units != n.Units {
+			t.Errorf("node %d: %d %d %v, want %d %d", id, parent, units, err, n.Parent, n.Units)
+		}
+	}
+	var stale *tree.NodeAccessError
+	if _, _, err := c.Place(1000); !errors.As(err, &stale) {
+		t.Errorf("node 1000: %v", err)
+	}
+}

@@ -71,6 +71,19 @@ func (c *Core) Inspect(id NodeID) (NodeInfo, error) {
 	return info, nil
 }
 
+// Place returns the node's parent, NoNode for the root, and how many units it
+// has: what Inspect says of them, without copying anything.
+func (c *Core) Place(id NodeID) (parent NodeID, units int, err error) {
+	n, err := c.resolve("Place", id)
+	if err != nil {
+		return NoNode, 0, err
+	}
+	if n.parent != nil {
+		parent = n.parent.id
+	}
+	return parent, n.units, nil
+}
+
 // RecencyOrder returns the nodes of an auxiliary component's recency list, the
 // most recent first; nil for a component that has none.
 func (c *Core) RecencyOrder(id Component, host bool) []NodeID {
