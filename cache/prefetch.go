@@ -226,7 +226,7 @@ func (c *Cache) serve(p *prefetch) error {
 	st, s := c.storage, &c.stats.Storage
 	hit := p.hit * c.page
 	s.missed(p.request.prompt, p.units, hit)
-	p.request.offered = hit
+	p.request.offered, p.request.came = hit, 0
 	if hit < st.least {
 		if hit > 0 {
 			s.RevokedInsufficient++

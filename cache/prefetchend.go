@@ -203,6 +203,7 @@ func (c *Cache) graft(p *prefetch, usable int) (loaded int, err error) {
 		}
 	}
 	p.aux = nil
+	p.request.came = usable
 	c.letGo(p, usable)
 	return usable - result.PrefixLen, c.leavePrefetch(p)
 }

@@ -60,6 +60,7 @@ type Request struct {
 	fetch   *prefetch   // nil: nothing is being fetched for it
 	hold    *hold       // nil: nothing is staged for it
 	offered int         // tokens that the last lookup in the store found
+	came    int         // those of them that came, or that the tree had meanwhile
 	loaded  int         // tokens that prefetches brought to the host for it
 	saved   *Retraction // while it is retracted
 
@@ -117,7 +118,7 @@ func (r *Request) Origin() Origin {
 		o.Host = below - o.Storage
 		o.Device -= below
 	}
-	o.StorageMissed = max(0, r.offered-r.loaded)
+	o.StorageMissed = max(0, r.offered-r.came)
 	return o
 }
 
@@ -154,6 +155,16 @@ func (r *Request) AppendSlots(dst []tree.Slot, id tree.Component) ([]tree.Slot, 
 		}
 	}
 	return dst, nil
+}
+
+// SWASlot returns the SWA slot beside a Full slot of a request's row; ok is false
+// where there is none: without SWA, and where the window has moved on.
+func (c *Cache) SWASlot(full tree.Slot) (s tree.Slot, ok bool) {
+	if !c.swa {
+		return 0, false
+	}
+	twin, err := c.dual.TwinOf(int64(full))
+	return tree.Slot(twin), err == nil && twin > 0
 }
 
 // Branches returns the branch points that the request still wants to publish,

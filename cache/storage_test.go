@@ -338,6 +338,7 @@ func TestRefillOfWhatTheTreeHasMeanwhile(t *testing.T) {
 	s.ready(r, true)
 	s.admit(r)
 	s.origin(r, 12, 0, 4)
+	wantInt(t, "missed", r.Origin().StorageMissed, 0) // it is there, whoever brought it
 	wantInt(t, "host slots", 64-s.hostFree(tree.Full), 16)
 	s.ok(s.cache.Abort(r))
 	s.sync()
