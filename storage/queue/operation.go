@@ -152,12 +152,7 @@ func (o *Operation) Age() time.Duration { return o.queue.opts.Now().Sub(o.began)
 // run does the work. It belongs to one goroutine.
 func (o *Operation) run() {
 	defer close(o.done)
-	defer func() {
-		if v := recover(); v != nil {
-			o.fail(&PanicError{v})
-			o.queue.panicked.Store(true)
-		}
-	}()
+	defer o.catch()
 	defer o.cancel()
 	if err := o.ctx.Err(); err != nil {
 		o.fail(err)
@@ -168,16 +163,32 @@ func (o *Operation) run() {
 		o.lookup()
 	case Read:
 		// Aux pages are of use only on top of the whole of Full (rule PF-16).
-		if o.each(o.full, o.queue.opts.Store.Get, o.advance) {
+		if o.each(o.full, o.count, o.queue.opts.Store.Get, o.advance) {
 			for i, b := range o.aux {
-				o.each(b, o.queue.opts.Store.Get, func(n int) bool { return o.advanceAux(i, n) })
+				o.each(b, 0, o.queue.opts.Store.Get, func(n int) bool { return o.advanceAux(i, n) })
 			}
 		}
 	case Write:
 		for i, b := range o.aux {
-			o.each(b, o.queue.opts.Store.Put, func(n int) bool { return o.advanceAux(i, n) })
+			o.each(b, 0, o.queue.opts.Store.Put, func(n int) bool { return o.advanceAux(i, n) })
 		}
-		o.each(o.full, o.queue.opts.Store.Put, o.advance)
+		o.each(o.full, 0, o.queue.opts.Store.Put, o.advance)
+	}
+}
+
+// part reads Full pages up to a number of them. The operation goes on.
+func (o *Operation) part(pages int) {
+	defer o.catch()
+	b := o.full
+	b.Pages, b.Bytes = b.Pages[:pages], b.Bytes[:pages]
+	o.each(b, o.count, o.queue.opts.Store.Get, o.advance)
+}
+
+// catch is deferred around calls of the store.
+func (o *Operation) catch() {
+	if v := recover(); v != nil {
+		o.fail(&PanicError{v})
+		o.queue.panicked.Store(true)
 	}
 }
 
@@ -197,11 +208,11 @@ func (o *Operation) lookup() {
 	o.hashes, o.answer, o.err = hashes, found, err
 }
 
-// each moves a batch in calls of at most Options.Batch pages, up to the first
-// page that fails, and reports whether all were done.
-func (o *Operation) each(b Batch, call func(context.Context, []storage.Key, [][]byte) ([]bool, error), done func(n int) bool) bool {
+// each moves a batch from a page on, in calls of at most Options.Batch pages, up
+// to the first page that fails, and reports whether all were done.
+func (o *Operation) each(b Batch, from int, call func(context.Context, []storage.Key, [][]byte) ([]bool, error), done func(n int) bool) bool {
 	keys := storage.Keys(b.Pages, b.Pool)
-	for at := 0; at < len(keys); {
+	for at := from; at < len(keys); {
 		n := min(len(keys)-at, o.queue.opts.Batch)
 		answers, err := call(o.ctx, keys[at:at+n], b.Bytes[at:at+n])
 		if err != nil {

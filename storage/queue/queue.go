@@ -220,6 +220,25 @@ func (q *Queue) Complete(id int64) bool {
 	return false
 }
 
+// Advance makes a read of a manual queue read its Full pages up to a number of
+// them now, without ending it, so that it has the progress of one that takes its
+// time. What is read stays read; fewer pages than before change nothing. It
+// reports whether there was such a read that had not ended.
+func (q *Queue) Advance(id int64, pages int) bool {
+	if !q.opts.Manual {
+		return false
+	}
+	for _, o := range q.lines[Read] {
+		if o.id == id && !o.Ended() {
+			if pages = min(pages, len(o.full.Pages)); pages > o.count && o.ctx.Err() == nil {
+				o.part(pages)
+			}
+			return true
+		}
+	}
+	return false
+}
+
 // StuckError says that a store did not return from its calls in time.
 type StuckError struct {
 	Operations int // that have not ended
