@@ -17,10 +17,22 @@ func (d *driver) decode(j *job) error {
 	}
 	for n := min(decodeStride, j.outputLeft()); n > 0; {
 		at := j.request.InputLen + j.decoded
-		done, err := d.cache.decode(j.live, j.tokens[at:at+n])
+		done, err := d.cache.decode(j.live, j.tokens[at:at+d.stamps.stride(j, n)])
+		if wrong := d.stamps.decoded(j, at, done); wrong != nil {
+			return wrong
+		}
 		j.decoded += done
 		n -= done
 		short, err := isShort(err)
+		if short {
+			waited, err := d.mayWait()
+			if err != nil {
+				return err
+			}
+			if waited {
+				continue
+			}
+		}
 		lack := neverFits(err)
 		switch {
 		case lack != nil || short && len(d.running) == 1:
@@ -54,7 +66,7 @@ func (d *driver) finish(j *job) error {
 	d.rec.done(j, d.now)
 	d.blocked = false
 	d.end(j, Outcome{
-		Request: j.index, Runs: j.run, Input: j.request.InputLen, Cached: j.reused, Host: j.fromHost,
+		Request: j.index, Runs: j.run, Input: j.request.InputLen, Cached: j.reused, Host: j.fromHost, Storage: j.fromStore,
 		Reused: j.start, Computed: j.computed - j.start, Output: j.decoded,
 		Ready: j.ready, Begun: j.begun, FirstToken: j.first, End: d.now,
 	})
@@ -70,8 +82,7 @@ func (d *driver) retract(j *job) error {
 	d.rec.retracted()
 	d.stop(j)
 	d.blocked = true
-	d.line.join(j)
-	return nil
+	return d.join(j)
 }
 
 // giveUp ends a running request that finds no slots and never will: it runs
@@ -92,10 +103,7 @@ func (d *driver) giveUp(j *job, lack *Lack) error {
 
 // refuse ends a request that does not fit. It holds nothing.
 func (d *driver) refuse(j *job, l Lack) {
-	if j.tokens != nil {
-		d.buffers.back(j.tokens)
-		j.tokens = nil
-	}
+	d.drop(j)
 	d.rec.refused(j, l)
 	d.end(j, Outcome{Request: j.index, Refused: true, Runs: j.run, Input: j.request.InputLen, Ready: j.ready, End: d.now})
 }

@@ -5,8 +5,9 @@
 // happened.
 //
 // A run is a function of the workload, the model profile, the options and the
-// seed: equal inputs give equal reports but for the measured times. Time in a
-// run is virtual; the wall clock measures the calls and decides nothing.
+// seed: equal inputs, and with a storage tier equal stores, give equal reports
+// but for the measured times. Time in a run is virtual; the wall clock measures
+// the calls and decides nothing.
 //
 // # The life of a request
 //
@@ -27,6 +28,16 @@
 // returned, it stands in line again, and nobody is admitted until a request has
 // ended. A request that does not fit even alone is refused, and counted with the
 // size it would have needed.
+//
+// # With a storage tier
+//
+// A request that gets in line asks the store for what device and host lack. When
+// its turn comes and what was found is not there yet, it waits as the stop policy
+// says, and others may go first unless the order is strict. Copies and storage
+// operations take virtual time: each direction and each kind of operation is a
+// line, in which one takes a latency and the bytes of the model at the bandwidth.
+// What really moves are content stamps of 8 bytes for each slot. They are
+// checked when a request reuses them, and a wrong one fails the run.
 //
 // # What is counted
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/treecore/treecore/cache"
 	"github.com/treecore/treecore/workload"
 )
 
@@ -20,7 +21,10 @@ type driver struct {
 
 	jobs    []job
 	depends *dependencies
-	link    *link // nil without a host tier
+	link    *link  // nil without a host tier
+	shelf   *shelf // nil without a storage tier
+	stamps  *stamps
+	aside   []*job // in line, but what is fetched for them is not there yet
 	events  eventQueue
 	line    line
 	buffers buffers
@@ -70,17 +74,14 @@ func newDriver(w *workload.Workload, o *Options, s sizes, m *meter, rec *recorde
 
 // drive runs until every request has ended.
 func (d *driver) drive(ctx context.Context) error {
-	for d.events.Len() > 0 {
+	for d.events.Len() > 0 && d.ended < len(d.jobs) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		// What happens at the same moment is known before the next step.
 		d.now = d.events.list[0].at
-		switch ended, err := d.link.advance(d.now, d.cache.c); {
-		case err != nil:
+		if err := d.advance(); err != nil {
 			return err
-		case ended:
-			d.blocked = false // its locks are gone
 		}
 		for d.events.Len() > 0 && d.events.list[0].at == d.now {
 			if err := d.handle(d.events.next()); err != nil {
@@ -98,12 +99,32 @@ func (d *driver) drive(ctx context.Context) error {
 	return nil
 }
 
+// advance ends copies and storage operations whose time has come.
+func (d *driver) advance() error {
+	if d.shelf != nil {
+		d.shelf.now = d.now // the end of a copy begins a write
+	}
+	copied, err := d.link.advance(d.now, d.cache.c)
+	if err != nil {
+		return err
+	}
+	written, err := d.shelf.advance(d.now, d.cache.c)
+	if err != nil {
+		return err
+	}
+	if copied || written && d.o.writePolicy == cache.WriteBack {
+		d.blocked = false // its locks are gone
+	}
+	return nil
+}
+
 func (d *driver) handle(e event) error {
 	switch {
 	case e.kind == eventReady:
 		e.job.ready = d.now
-		d.line.join(e.job)
-		return nil
+		return d.join(e.job)
+	case e.kind == eventFetch:
+		return d.rejoin()
 	case e.kind == eventWake:
 		return nil
 	case e.kind == eventStep:
@@ -141,6 +162,6 @@ func (d *driver) stop(j *job) {
 	if d.partial == j {
 		d.partial = nil
 	}
-	d.buffers.back(j.tokens)
-	j.tokens, j.live, j.running = nil, nil, false
+	d.drop(j)
+	j.live, j.running = nil, false
 }

@@ -32,7 +32,8 @@ type Host struct {
 	Dropped           map[string]int64 `json:"dropped"`   // by write-back, for want of room on the host
 	UnbackedEvictions int64            `json:"unbacked_evictions"`
 	// StallSeconds is the simulated time for which calls waited for
-	// copies: evictions under write-back for their own, others for locks of copies.
+	// copies: evictions under write-back for their own, others for locks of copies,
+	// or of writes to storage.
 	StallSeconds float64 `json:"stall_seconds"`
 	// CouldHaveGiven are prompt tokens that were on the host and not loaded: too
 	// few to be worth it, or no room for them on the device.

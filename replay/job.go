@@ -30,13 +30,21 @@ type job struct {
 
 	// Of all runs the one that reused least counts: how much that was, and what
 	// its match said.
-	reused   int
-	fromHost int // of it, loaded from the host
-	loaded   int // tokens loaded for the admission to come
+	reused int
+	origin
+	loaded   origin // what attempts that came to nothing have brought for the admission to come
 	found    tree.Explanation
 	admitted bool
 	done     bool // served to its end
 
+	// While it is in line, with a storage tier:
+	asked    bool           // storage was asked for it
+	waiting  *cache.Request // nil: there is no need for one yet
+	fetching bool           // it was its turn, and what is fetched was not there
+	since    time.Duration  // from when on
+
+	sum    uint64       // stamp of what is computed, see stamps
+	unread bool         // what it reuses was not looked at
 	tokens []tree.Token // prompt and output; nil when it does not run
 }
 
@@ -46,12 +54,28 @@ func (j *job) promptLeft() int { return j.request.InputLen - j.computed }
 // outputLeft gives the tokens still to be generated.
 func (j *job) outputLeft() int { return j.request.OutputLen - j.decoded }
 
+// origin says where reused tokens were brought from.
+type origin struct {
+	fromHost  int // loaded from the host
+	fromStore int // fetched from storage
+	missed    int // that storage has and did not come
+}
+
+// brought adds what an admission says to what earlier attempts have brought.
+func (j *job) brought(o cache.Origin) {
+	j.loaded.fromStore = max(j.loaded.fromStore, o.Storage)
+	j.loaded.fromHost = max(j.loaded.fromHost, o.Host)
+	j.loaded.missed = max(j.loaded.missed, o.StorageMissed)
+}
+
 // note remembers what a run reuses.
-func (j *job) note(reused, fromHost int, found tree.Explanation) {
+func (j *job) note(reused int, found tree.Explanation) {
 	if !j.admitted || reused < j.reused {
-		j.reused, j.fromHost, j.found = reused, fromHost, found
+		j.reused, j.found, j.origin = reused, found, j.loaded
+		j.fromStore = min(j.fromStore, reused)
+		j.fromHost = min(j.fromHost, reused-j.fromStore)
 	}
-	j.admitted = true
+	j.admitted, j.loaded = true, origin{}
 }
 
 // buffers lends token slices to running requests.

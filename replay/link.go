@@ -63,11 +63,18 @@ func (l *link) started(id int64, c pool.Copy) {
 func (l *link) waited(id int64) {
 	for _, line := range l.flights {
 		for _, f := range line {
-			if from := max(l.now, l.stall); f.id == id && f.end > from {
-				l.stalled += f.end - from
-				l.stall = f.end
+			if f.id == id {
+				l.standStill(f.end)
 			}
 		}
+	}
+}
+
+// standStill notes that everything waits until a moment.
+func (l *link) standStill(until time.Duration) {
+	if from := max(l.now, l.stall); until > from {
+		l.stalled += until - from
+		l.stall = until
 	}
 }
 

@@ -46,6 +46,10 @@ func (m *meter) lap(op operation, start time.Time) {
 
 func (m *meter) newRequest(p cache.RequestParams) (*cache.Request, error) { return m.c.NewRequest(p) }
 
+func (m *meter) prefetch(r *cache.Request) error { return m.c.Prefetch(r) }
+
+func (m *meter) ready(r *cache.Request) (bool, error) { return m.c.Ready(r) }
+
 func (m *meter) match(r *cache.Request) error {
 	start := time.Now()
 	_, err := m.c.Match(r)

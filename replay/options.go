@@ -27,6 +27,14 @@ const (
 	// second each way, and DefaultHostLatency the time that a copy takes besides.
 	DefaultHostBandwidth = 25e9
 	DefaultHostLatency   = 20 * time.Microsecond
+	// DefaultStorageBandwidth is what a fast local disk or a network of 40 Gbit/s
+	// moves, in bytes a second each way, and DefaultStorageLatency the time that an
+	// operation on a store in the same data centre takes besides. An object store
+	// takes 20 ms or more.
+	DefaultStorageBandwidth = 5e9
+	DefaultStorageLatency   = time.Millisecond
+	// DefaultPrefetchPolicy is how long requests wait for what is in storage.
+	DefaultPrefetchPolicy = "timeout"
 )
 
 // Orders in which requests stand in line.
@@ -58,8 +66,23 @@ type Options struct {
 	// defaults; a negative latency: none.
 	HostBandwidth float64
 	HostLatency   time.Duration
-	SWARatio      float64 // 0: model.DefaultSWARatio
-	StateRatio    float64 // 0: model.DefaultStateRatio
+	// Storage is the URL of a store below the host tier, as storage.Open takes it;
+	// empty: there is none. The package of its backend must be imported. Pages of
+	// earlier runs that are there are found.
+	Storage string
+	// PrefetchPolicy says how long a request waits for what is in storage:
+	// best-effort, wait-complete or timeout. Empty: DefaultPrefetchPolicy.
+	PrefetchPolicy string
+	// PrefetchThreshold is the fewest tokens that are fetched from storage. 0:
+	// cache.DefaultPrefetchThreshold.
+	PrefetchThreshold int
+	// StorageBandwidth is what reads and writes each move in a second, in bytes of
+	// the model, and StorageLatency what an operation takes besides. 0: the
+	// defaults; a negative latency: none.
+	StorageBandwidth float64
+	StorageLatency   time.Duration
+	SWARatio         float64 // 0: model.DefaultSWARatio
+	StateRatio       float64 // 0: model.DefaultStateRatio
 
 	Policy tree.PolicyOptions // which Full leaf goes first; zero: lru
 
@@ -98,6 +121,7 @@ type Options struct {
 
 	uncut        bool // pools as large as the device, for tests
 	writePolicy  cache.WritePolicy
+	stopPolicy   cache.StopPolicy
 	assumedRates bool // a rate is neither given nor in the profile
 }
 
@@ -109,6 +133,7 @@ type Outcome struct {
 	Input    int  // prompt tokens
 	Cached   int  // prompt tokens that count as reused
 	Host     int  // those of them that were loaded from the host
+	Storage  int  // those of them that were fetched from storage
 	Reused   int  // prompt tokens that the last run reused
 	Computed int  // prompt tokens that the last run computed
 	Output   int  // tokens generated
@@ -179,6 +204,7 @@ func (o Options) complete() (Options, error) {
 	case o.HostLatency > time.Minute:
 		bad("host latency", o.HostLatency, "a minute or less")
 	}
+	problems = append(problems, o.completeStorage()...)
 	if o.Order == "" {
 		o.Order = OrderReady
 	}

@@ -19,6 +19,16 @@ func (d *driver) startStep() error {
 	if j := d.partial; j != nil {
 		n := d.chunk(j, left)
 		short, err := isShort(d.cache.extend(j.live, n))
+		for short && len(d.running) == 1 {
+			waited, wait := d.awaitWrite()
+			if wait != nil {
+				return wait
+			}
+			if !waited {
+				break
+			}
+			short, err = isShort(d.cache.extend(j.live, n))
+		}
 		lack := neverFits(err)
 		switch {
 		case err != nil && lack == nil:
@@ -84,6 +94,9 @@ func (d *driver) endStep() error {
 		if !j.running || j.run != p.run {
 			continue // was taken off meanwhile
 		}
+		if err := d.stamps.computed(j, p.n); err != nil {
+			return err
+		}
 		if err := d.cache.commit(j.live, p.n); err != nil {
 			return err
 		}
@@ -114,17 +127,31 @@ func (d *driver) endStep() error {
 func (d *driver) admit(left int) (int, error) {
 	for {
 		j := d.line.first()
-		if j == nil || len(d.running) >= d.o.inFlight() || d.blocked && len(d.running) > 0 {
+		if j == nil || d.engaged() >= d.o.inFlight() || d.blocked && len(d.running) > 0 {
 			return 0, nil
 		}
 		if lack := d.sizes.tooBig(j.request.InputLen, j.request.OutputLen); lack != nil {
 			d.line.leave()
+			if err := d.leave(j); err != nil {
+				return 0, err
+			}
 			d.refuse(j, *lack)
+			continue
+		}
+		switch ready, err := d.fetched(j); {
+		case err != nil:
+			return 0, err
+		case !ready && d.line.listed:
+			return 0, nil
+		case !ready:
 			continue
 		}
 		n, short, err := d.tryAdmit(j, left)
 		if lack := neverFits(err); lack != nil {
 			d.line.leave()
+			if err := d.leave(j); err != nil {
+				return 0, err
+			}
 			d.refuse(j, *lack)
 			continue
 		}
@@ -136,9 +163,22 @@ func (d *driver) admit(left int) (int, error) {
 			if at, ok := d.link.next(); ok {
 				d.events.schedule(event{at: at, kind: eventWake})
 			}
+			if at, ok := d.shelf.written(); ok && d.o.writePolicy == cache.WriteBack {
+				d.events.schedule(event{at: at, kind: eventWake})
+			}
 			return 0, nil
 		case short:
+			waited, err := d.awaitWrite()
+			if err != nil {
+				return 0, err
+			}
+			if waited {
+				continue
+			}
 			d.line.leave() // it is alone, and still does not fit
+			if err := d.leave(j); err != nil {
+				return 0, err
+			}
 			d.refuse(j, d.sizes.lack(j.request.InputLen, j.request.OutputLen))
 			continue
 		}
@@ -150,12 +190,7 @@ func (d *driver) admit(left int) (int, error) {
 // chunk. When something is short, nothing is left over. It gives 0 tokens when
 // not even a page fits the rest of the step.
 func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
-	if j.tokens == nil {
-		j.tokens = d.buffers.prompt(j.request)
-	}
-	r, err := d.cache.newRequest(cache.RequestParams{
-		Tokens: j.tokens[:j.request.InputLen], Namespace: namespaceOf(j.request), Session: j.request.Session,
-	})
+	r, err := d.waiting(j)
 	if err != nil {
 		return 0, false, err
 	}
@@ -166,32 +201,32 @@ func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
 	if m := r.Match(); len(d.running) > 0 && m.HostHitLen > 0 {
 		j.computed = r.Matched()
 		if n = d.chunk(j, left); n == 0 || !d.roomFor(j, n) {
-			return 0, n > 0, d.cache.abort(r)
+			return 0, n > 0, d.standBy(j)
 		}
 	}
 	if short, err = isShort(d.cache.admit(r)); short || err != nil {
-		return 0, short, errors.Join(err, d.cache.abort(r))
+		return 0, short, errors.Join(err, d.standBy(j))
 	}
 	// What an attempt has loaded that comes to nothing is still this request's.
-	j.loaded = max(j.loaded, r.Origin().Host)
+	j.brought(r.Origin())
 	j.computed, j.decoded = r.Protected(), 0
 	if n = d.chunk(j, left); n == 0 {
-		return 0, false, d.cache.abort(r)
+		return 0, false, d.leave(j)
 	}
 	if len(d.running) > 0 && !d.roomFor(j, n) {
-		return 0, true, d.cache.abort(r)
+		return 0, true, d.leave(j)
 	}
 	if short, err = isShort(d.cache.extend(r, n)); short || err != nil {
-		return 0, short, errors.Join(err, d.cache.abort(r))
+		return 0, short, errors.Join(err, d.leave(j))
 	}
 	d.line.leave()
-	j.live, j.running, j.start = r, true, r.Protected()
+	j.live, j.running, j.start, j.waiting = r, true, r.Protected(), nil
+	d.stamps.begin(j)
 	j.run++
 	if !j.admitted {
 		j.begun = d.now
 	}
-	j.note(r.Protected(), min(j.loaded, r.Protected()), r.Explanation())
-	j.loaded = 0
+	j.note(r.Protected(), r.Explanation())
 	d.running = append(d.running, j)
 	return d.take(j, n), false, nil
 }

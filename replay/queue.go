@@ -15,7 +15,8 @@ const (
 	eventReady  eventKind = iota // a request gets in line
 	eventStep                    // the prefill step in flight is done
 	eventDecode                  // a request has generated some tokens
-	eventWake                    // a backup has ended that kept slots locked
+	eventWake                    // a backup or a write has ended that kept slots locked
+	eventFetch                   // what is fetched from storage is there, or need not be waited for
 )
 
 // event is something that happens at a moment in virtual time.

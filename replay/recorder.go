@@ -31,17 +31,21 @@ type recorder struct {
 	sizes *sizes
 
 	ended, hit, retractions int
-	host                    int64 // cached tokens that were loaded from the host
-	cached, computed        int64 // prompt tokens; computed with the work of runs that were taken off
-	output                  int64 // tokens of requests that were served
+	host, store             int64           // cached tokens that were loaded from the host, and fetched from storage
+	lacked                  int64           // tokens that storage had and that did not come
+	unseen                  int64           // those of them that nobody else had
+	waits                   []time.Duration // to the first token
+	fetches                 []time.Duration // waits for storage
+	fetchWait               time.Duration   // their sum
+	cached, computed        int64           // prompt tokens; computed with the work of runs that were taken off
+	output                  int64           // tokens of requests that were served
 	pageHits                int64
 	misses                  map[string]int64 // looked up only
 	refusals                []Refusal
 	refusedCount            int
 	// closed: arrival times are not kept, so a request comes when it is its turn.
 	closed bool
-	waits  []time.Duration // to the first token
-	last   time.Duration   // the latest end
+	last   time.Duration // the latest end
 
 	timeline timeline
 	tree     treeSize
@@ -80,6 +84,11 @@ func (r *recorder) done(j *job, now time.Duration) {
 	r.output += int64(j.request.OutputLen)
 	r.cached += int64(j.reused)
 	r.host += int64(j.fromHost)
+	r.store += int64(j.fromStore)
+	r.lacked += int64(j.missed)
+	if e := &j.found; e.Reason != tree.ReasonOtherNamespace {
+		r.unseen += int64(min(j.missed, max(0, e.Units-e.PageRemainder-e.FullOnly)))
+	}
 	r.pageHits += int64(j.reused / r.page)
 	if j.reused > 0 {
 		r.hit++
@@ -126,6 +135,11 @@ func (r *recorder) refused(j *job, l Lack) {
 	}
 }
 
+// waited notes how long a request waited for storage when it was its turn.
+func (r *recorder) waited(d time.Duration) {
+	r.fetches, r.fetchWait = append(r.fetches, d), r.fetchWait+d
+}
+
 // retracted counts a request that was taken off.
 func (r *recorder) retracted() { r.retractions++ }
 
@@ -143,12 +157,12 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
 }
 
-// spread sums up the waits.
-func (r *recorder) spread() Spread {
-	if len(r.waits) == 0 {
+// spread sums up waits.
+func spread(waits []time.Duration) Spread {
+	if len(waits) == 0 {
 		return Spread{}
 	}
-	sorted := slices.Clone(r.waits)
+	sorted := slices.Clone(waits)
 	slices.Sort(sorted)
 	sum := 0.0
 	for _, d := range sorted {

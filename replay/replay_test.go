@@ -320,7 +320,7 @@ func TestRandomRuns(t *testing.T) {
 		o.DeviceBytes = small.Needed + int64(random.IntN(2000))
 		name := fmt.Sprintf("seed %d: %s page %d, %d bytes, %+v", seed, components, page, o.DeviceBytes, o)
 
-		checked, err := prepare(w, o)
+		checked, err := prepare(context.Background(), w, o)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

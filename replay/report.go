@@ -58,7 +58,8 @@ type Report struct {
 	OutOfWindow     int64            `json:"out_of_window_freed"`
 	StatesNotKept   int64            `json:"states_not_kept"`
 	Occupancy       []Sample         `json:"occupancy"`
-	Host            *Host            `json:"host,omitempty"` // null: there is no host tier
+	Host            *Host            `json:"host,omitempty"`    // null: there is no host tier
+	Storage         *Storage         `json:"storage,omitempty"` // null: there is no storage tier
 
 	TreeBytesPerCachedToken float64 `json:"tree_bytes_per_cached_token"` // at the peak
 	TreePeakBytes           int     `json:"tree_peak_bytes"`
@@ -165,12 +166,12 @@ func report(run *run, b *Bound, wall time.Duration) *Report {
 		Refusals: append([]Refusal{}, r.refusals...), Retractions: r.retractions,
 		RequestHits: r.hit, RequestHitRate: share(int64(r.hit), int64(len(w.Requests))),
 		CachedTokens: r.cached, BlockHits: r.pageHits, ComputedTokens: r.computed, OutputTokens: r.output,
-		HitsByTier: Tiers{Device: r.cached - r.host, Host: r.host}, MissesByReason: r.misses,
+		HitsByTier: Tiers{Device: r.cached - r.host - r.store, Host: r.host, Storage: r.store}, MissesByReason: r.misses,
 		Evictions: byComponent(o, stats.Evicted), Tombstones: byComponent(o, stats.Tombstones),
 		DuplicatesFreed: stats.DuplicatesFreed, OutOfWindow: stats.OutOfWindowFreed, StatesNotKept: stats.StatesNotKept,
 		Occupancy:     r.timeline.samples,
 		TreePeakBytes: r.tree.peakBytes, TreePeakNodes: r.tree.peakNodes, TreePeakTokens: r.tree.peakTokens,
-		SimulatedSeconds: r.last.Seconds(), TimeToFirstToken: r.spread(),
+		SimulatedSeconds: r.last.Seconds(), TimeToFirstToken: spread(r.waits),
 		WallSeconds: wall.Seconds(),
 		Ops: Operations{
 			Match: m.operation(opMatch), Insert: m.operation(opInsert), Lock: m.operation(opLock), Evict: m.operation(opEvict),
@@ -189,9 +190,13 @@ func report(run *run, b *Bound, wall time.Duration) *Report {
 		x.BranchPoints.Inserted += stats.BranchesInserted[id]
 	}
 	x.Host = hostReport(run, x)
+	x.Storage = storageReport(run)
 	x.TokenHitRate = share(x.CachedTokens, x.InputTokens)
 	x.BlockHitRate = share(x.BlockHits, x.Blocks)
 	x.Infinite.TokenHitRate, x.Infinite.BlockHitRate = b.rates(w, o.PageSize)
+	if s := x.Storage; s != nil && x.TokenHitRate > x.Infinite.TokenHitRate {
+		s.Remarks = append(s.Remarks, "it held pages of earlier runs, which the infinite cache does not know: it begins empty")
+	}
 	if r.tree.peakTokens > 0 {
 		x.TreeBytesPerCachedToken = float64(r.tree.peakBytes) / float64(r.tree.peakTokens)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/treecore/treecore/cache"
 	"github.com/treecore/treecore/model"
+	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/tree"
 	"github.com/treecore/treecore/workload"
 )
@@ -20,7 +21,7 @@ import (
 // *model.TooSmallError inside of one; any other error is a failed run. A context
 // that ends stops the run with the context's error.
 func Run(ctx context.Context, w *workload.Workload, o Options) (*Report, error) {
-	r, err := prepare(w, o)
+	r, err := prepare(ctx, w, o)
 	if err != nil {
 		return nil, &OptionsError{Err: err}
 	}
@@ -35,11 +36,15 @@ type run struct {
 	meter  meter
 	rec    *recorder
 	driver *driver
-	link   *link // nil without a host tier
+	link   *link  // nil without a host tier
+	shelf  *shelf // nil without a storage tier
+	store  storage.Store
+	stamps *stamps
 }
 
-// prepare builds a run. Its errors are about the options.
-func prepare(w *workload.Workload, o Options) (*run, error) {
+// prepare builds a run. Its errors are about the options. A store is opened last:
+// the run closes it.
+func prepare(ctx context.Context, w *workload.Workload, o Options) (*run, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
@@ -54,6 +59,11 @@ func prepare(w *workload.Workload, o Options) (*run, error) {
 	if o.HostBytes != 0 {
 		r.link = newLink(&r.o)
 	}
+	r.stamps = &stamps{}
+	var copyState func(from, to tree.Slot)
+	if o.Storage != "" {
+		copyState = r.stamps.copyState
+	}
 	r.meter.c, err = cache.New(cache.Options{
 		Tree: tree.Options{
 			Components: o.Profile.Components(), PageSize: o.PageSize, SlidingWindow: o.Profile.Window(),
@@ -61,6 +71,7 @@ func prepare(w *workload.Workload, o Options) (*run, error) {
 		},
 		Pools: r.sizes.pools, KeepOutOfWindow: o.KeepOutOfWindow, NoBranching: o.NoBranching,
 		TrackBuffers: model.DefaultTrackBuffers, Host: hostOptions(&r.o, &r.sizes, r.link),
+		CopyState: copyState,
 	})
 	if err != nil {
 		return nil, err
@@ -68,11 +79,22 @@ func prepare(w *workload.Workload, o Options) (*run, error) {
 	r.rec = newRecorder(&r.o, &r.sizes, len(w.Requests))
 	r.driver = newDriver(w, &r.o, r.sizes, &r.meter, r.rec)
 	r.driver.link = r.link
+	if err := r.attachStorage(ctx); err != nil {
+		r.meter.c.Close()
+		return nil, err
+	}
 	return r, nil
 }
 
-func (r *run) run(ctx context.Context) (*Report, error) {
+func (r *run) run(ctx context.Context) (x *Report, err error) {
 	c := r.meter.c
+	if r.store != nil {
+		defer func() {
+			if closed := r.store.Close(); err == nil && closed != nil {
+				x, err = nil, fmt.Errorf("the store cannot be closed: %w", closed)
+			}
+		}()
+	}
 	defer c.Close()
 	if r.o.OpLog != nil {
 		if err := c.Tree().SetLog(r.o.OpLog); err != nil {
@@ -96,7 +118,7 @@ func (r *run) run(ctx context.Context) (*Report, error) {
 	if err := c.Sync(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.nothingLost(); err != nil {
+	if err := errors.Join(r.nothingLost(), r.stamps.err()); err != nil {
 		return nil, err
 	}
 	r.rec.tree.measure(c.Tree())
@@ -119,6 +141,9 @@ func (r *run) nothingLost() error {
 	for id := tree.Full; id < tree.NumComponents; id++ {
 		if u := r.meter.c.Usage(id); u.Held != 0 || u.Protected != 0 {
 			return fmt.Errorf("after the last request %d %s slots are held and %d locked, want none: this is a fault of the program", u.Held, id, u.Protected)
+		}
+		if u := r.meter.c.HostUsage(id); u.Held != 0 {
+			return fmt.Errorf("after the last request %d %s slots of the host are held, want none: this is a fault of the program", u.Held, id)
 		}
 	}
 	return nil

@@ -27,6 +27,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	if r.Host != nil {
 		tables = append(tables, r.hostTable())
 	}
+	if r.Storage != nil {
+		tables = append(tables, r.storageTable(), r.prefetchTable())
+	}
 	for _, t := range append(tables, r.calls()) {
 		b.WriteString(t.Render())
 		b.WriteString("\n\n")
@@ -55,6 +58,9 @@ func (r *Report) writeHead(b *strings.Builder) {
 	line("device", "%s: %s; page %d, %s", o.deviceText(), pools, o.PageSize, o.policyText())
 	if h := r.Host; h != nil {
 		line("host", "%s: %s full tokens, %s; copies at %s/s", h.text(), grouped(int64(h.Pools.Full)), h.WritePolicy, model.FormatSize(int64(h.Bandwidth)))
+	}
+	if r.Storage != nil {
+		line("storage", "%s", r.Storage.text())
 	}
 	load := fmt.Sprintf("arrival times kept, at most %d requests at once", o.MaxRunning)
 	if o.Concurrency > 0 {
@@ -98,7 +104,10 @@ func (r *Report) results() table.Writer {
 	t.AppendRow(table.Row{"block hit rate", percent(r.BlockHitRate), percent(r.Infinite.BlockHitRate)})
 	t.AppendRow(table.Row{"request hit rate", percent(r.RequestHitRate), ""})
 	t.AppendRow(table.Row{"cached tokens", grouped(r.CachedTokens), ""})
-	if r.Host != nil {
+	if r.Storage != nil {
+		h := r.HitsByTier
+		t.AppendRow(table.Row{"  device / host / storage", grouped(h.Device) + " / " + grouped(h.Host) + " / " + grouped(h.Storage), ""})
+	} else if r.Host != nil {
 		t.AppendRow(table.Row{"  on the device / from the host", grouped(r.HitsByTier.Device) + " / " + grouped(r.HitsByTier.Host), ""})
 	}
 	t.AppendRow(table.Row{"computed prompt tokens", grouped(r.ComputedTokens), ""})
@@ -121,6 +130,9 @@ func (r *Report) missed() table.Writer {
 		}
 		if reason == tree.ReasonNeverSeen.String() && r.SeenBefore > 0 {
 			t.AppendRow(table.Row{"  of it in an infinite cache", grouped(r.SeenBefore), percent(share(r.SeenBefore, r.InputTokens))})
+		}
+		if s := r.Storage; reason == tree.ReasonNeverSeen.String() && s != nil && s.UnseenElsewhere > 0 {
+			t.AppendRow(table.Row{"  of it in storage", grouped(s.UnseenElsewhere), percent(share(s.UnseenElsewhere, r.InputTokens))})
 		}
 	}
 	t.AppendFooter(table.Row{"all", grouped(r.InputTokens - r.CachedTokens), percent(share(r.InputTokens-r.CachedTokens, r.InputTokens))})
@@ -160,6 +172,11 @@ func (r *Report) calls() table.Writer {
 func (r *Report) writeFoot(b *strings.Builder) {
 	fmt.Fprintf(b, "tree at its peak: %s in %s, %.2f bytes for each of %s cached tokens\n",
 		model.FormatSize(int64(r.TreePeakBytes)), plural(int64(r.TreePeakNodes), "node"), r.TreeBytesPerCachedToken, grouped(int64(r.TreePeakTokens)))
+	if r.Storage != nil {
+		for _, remark := range r.Storage.Remarks {
+			fmt.Fprintf(b, "storage: %s\n", remark)
+		}
+	}
 	fmt.Fprintf(b, "replayed in %s: %s tokens a second\n", seconds(r.WallSeconds), grouped(int64(r.TokensPerSecond)))
 	for i, x := range r.Refusals {
 		if i == 3 {

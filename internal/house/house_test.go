@@ -39,8 +39,8 @@ var mayImport = map[string][]string{
 	"engine/tiny":         {"tree", "pool", "engine"},
 	"scenario":            {"tree", "cache", "engine", "engine/symbolic", "engine/tiny", "storage", "storage/file"},
 	"model":               {"tree", "cache"},
-	"replay":              {"tree", "pool", "cache", "workload", "model"},
-	"cmd/treecore":        {"scenario", "tree", "pool", "cache", "workload", "model", "replay", "internal/ops", "internal/bench"},
+	"replay":              {"tree", "pool", "cache", "storage", "storage/queue", "workload", "model"},
+	"cmd/treecore":        {"scenario", "tree", "pool", "cache", "storage/all", "workload", "model", "replay", "internal/ops", "internal/bench"},
 	"internal/ops":        {"tree"},
 	"internal/bench":      {"tree", "pool"},
 	// The oracle shares types with the tree, and no logic.
