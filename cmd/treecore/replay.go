@@ -307,15 +307,40 @@ func (r *replayFlags) openLog() (closeLog func() error, err error) {
 	if r.opLog == "" {
 		return func() error { return nil }, nil
 	}
-	f, err := os.Create(r.opLog)
+	_, before := os.Stat(r.opLog)
+	f, err := os.OpenFile(r.opLog, os.O_WRONLY|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("--op-log: the file cannot be written, name another: %w", err)
 	}
-	r.o.OpLog = f
+	log := &logFile{File: f}
+	r.o.OpLog = log
 	return func() error {
-		if err := f.Close(); err != nil {
+		err := f.Close()
+		if before != nil && !log.begun {
+			err = errors.Join(err, os.Remove(r.opLog))
+		}
+		if err != nil {
 			return &failure{fmt.Errorf("--op-log: %w", err)}
 		}
 		return nil
 	}, nil
+}
+
+// logFile is emptied when something is written to it, so that a run that does not
+// begin leaves an earlier log alone.
+type logFile struct {
+	*os.File
+	begun bool
+}
+
+func (f *logFile) Write(b []byte) (int, error) {
+	if !f.begun {
+		f.begun = true
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			if err := f.Truncate(0); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return f.File.Write(b)
 }

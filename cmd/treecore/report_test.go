@@ -36,6 +36,28 @@ func TestAFailedRunLeavesTheReportAlone(t *testing.T) {
 	if _, err := os.Stat(fresh); !os.IsNotExist(err) {
 		t.Errorf("a report was left behind: %v", err)
 	}
+	log := filepath.Join(dir, "calls.log")
+	if code := replay(old, "--op-log", log, "--chunk", "1"); code != exitUsage {
+		t.Fatalf("a chunk below a page: exit code %d", code)
+	}
+	if _, err := os.Stat(log); !os.IsNotExist(err) {
+		t.Errorf("a log was left behind: %v", err)
+	}
+	if err := os.WriteFile(log, earlier, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code := replay(old, "--op-log", log, "--chunk", "1"); code != exitUsage {
+		t.Fatalf("a chunk below a page: exit code %d", code)
+	}
+	if got, err := os.ReadFile(log); err != nil || !bytes.Equal(got, earlier) {
+		t.Errorf("the earlier log has %d bytes: %v", len(got), err)
+	}
+	if code := replay(old, "--op-log", log); code != exitDone {
+		t.Fatalf("exit code %d", code)
+	}
+	if got, err := os.ReadFile(log); err != nil || bytes.Contains(got, []byte("earlier")) {
+		t.Errorf("the new log holds %d bytes of old and new: %v", len(got), err)
+	}
 	if code := replay(old); code != exitDone {
 		t.Fatalf("exit code %d", code)
 	}
