@@ -45,6 +45,9 @@ const replayExample = `  # the built-in workload
   # what any cache could reach: memory for everything, one request at a time
   treecore replay --trace conversation_trace.jsonl.gz --model llama-3.1-8b --device-bytes unlimited --concurrency 1 --page-size 512
 
+  # three tiers; what this run leaves in the folder the next one finds
+  treecore replay --device-bytes 4GiB --host-bytes 8GiB --storage file:/tmp/pages
+
   # a made-up workload
   treecore replay --workload shared-prefix --groups 4 --system-tokens 8192 --policy slru:protected_threshold=2`
 
@@ -55,6 +58,7 @@ type replayFlags struct {
 	device    string
 	host      string
 	bandwidth string
+	storage   storageFlags
 	policy    string
 	sweep     string
 	json      string
@@ -87,6 +91,7 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&r.o.WritePolicy, "write-policy", "write-through", "when data is copied to the host: write-through, write-through-selective or write-back")
 	f.StringVar(&r.bandwidth, "host-bandwidth", "25GB", "bytes that the link to the host moves in a second, each way")
 	f.DurationVar(&r.o.HostLatency, "host-latency", replay.DefaultHostLatency, "time that each copy takes besides")
+	r.storage.add(f, &r.o)
 	f.StringVar(&r.sweep, "sweep", "", "replay once for each size: device-bytes=10GiB..160GiB doubles, device-bytes=10GiB..160GiB:9 takes 9 steps")
 	f.StringVar(&r.json, "json", "", "write the report as JSON to the file, or to standard output if none is named")
 	f.Lookup("json").NoOptDefVal = stdoutName
@@ -212,6 +217,7 @@ type result interface{ WriteTable(io.Writer) error }
 func (r *replayFlags) replay(c *cobra.Command, w *workload.Workload, sizes []int64) (result, error) {
 	bar := newProgress(c.ErrOrStderr(), "requests", int64(len(w.Requests)*max(1, len(sizes))), r.json != stdoutName)
 	r.o.Progress = func(ended int) { bar.set(int64(ended)) }
+	defer r.storage.quiet()()
 	var (
 		x   result
 		err error
@@ -284,6 +290,9 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 	if r.o.HostLatency == 0 {
 		r.o.HostLatency = -1 // asked for, not left open
 	}
+	if err := r.storage.options(flags, &r.o, r.host != ""); err != nil {
+		return nil, err
+	}
 	if r.o.Policy, err = replay.ParsePolicy(r.policy); err != nil {
 		return nil, fmt.Errorf("--policy: %w", err)
 	}
@@ -295,6 +304,8 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 		return nil, errors.New("--device-bytes and --sweep both set the device's size: leave one out")
 	case r.opLog != "":
 		return nil, errors.New("--op-log records one run: leave it or --sweep out")
+	case r.o.Storage != "":
+		return nil, errors.New("--storage keeps what a run leaves there, so the runs of a sweep would not start equal: leave it or --sweep out")
 	}
 	if sizes, err = replay.ParseSweep(r.sweep); err != nil {
 		return nil, fmt.Errorf("--sweep: %w", err)
