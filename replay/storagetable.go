@@ -33,6 +33,9 @@ func (r *Report) storageTable() table.Writer {
 	row("lookups / that found something", grouped(s.Lookups)+" / "+grouped(s.LookupHits), percent(share(s.LookupHits, s.Lookups)))
 	row("tokens asked for / found", grouped(s.DemandTokens)+" / "+grouped(found), percent(share(found, s.DemandTokens)))
 	row("tokens fetched", grouped(s.PrefetchedTokens), percent(share(s.PrefetchedTokens, s.DemandTokens)))
+	if n := found - s.PrefetchedTokens - s.CouldHaveGiven; n > 0 {
+		row("the cache had them meanwhile", grouped(n), percent(share(n, s.DemandTokens)))
+	}
 	row("could have given, did not come", grouped(s.CouldHaveGiven), percent(share(s.CouldHaveGiven, s.DemandTokens)))
 	row("tokens written", grouped(s.WrittenTokens), "")
 	row("  pages new / there already", grouped(int64(s.Store.Written))+" / "+grouped(int64(s.Store.Present)), "")
