@@ -306,7 +306,7 @@ func (c *Cache) queueSplice(r *Request, l *load, full, swa tree.Slots) {
 	c.host.loads = append(c.host.loads, l)
 	r.hold = nil
 	r.loaded += fresh
-	r.offered -= h.fetched - fresh // what the device had by then is not missed
+	r.came = h.fetched // what the device had by then is not missed
 	if d := h.end() - fresh; r.hostFrom == none || d < r.hostFrom {
 		r.hostFrom = d
 	}
