@@ -6,6 +6,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/treecore/treecore/cache"
@@ -92,54 +93,48 @@ func (o *Options) progress(done, of int) {
 	}
 }
 
-// sharedPrefix serves groups of prompts twice and measures the second pass.
+// sharedPrefix serves groups of prompts with a system prompt in common twice, in a
+// shuffled order, and measures the second pass. Device memory holds three tenths of
+// the distinct tokens, and windows of a tenth of that. A deployment of a model with
+// such a pool has measured 36.6 % without branch points and 46.5 to 47.1 % with
+// them.
 func sharedPrefix(ctx context.Context, o *Options) ([]Arm, error) {
 	z := sizesOf(o)
-	groups, prompts, output := 8, 8, 128
+	const groups, prompts = 8, 8
+	output, share := 128, 30 // of a hundred
 	if o.Tiny {
-		groups, prompts, output = 4, 4, 4
+		output, share = 4, 40 // what is generated weighs more at that size
 	}
-	// Room for three quarters of what the prompts are, and a tenth of that for
-	// windows.
-	distinct := groups * (z.prefix + prompts*z.question)
-	full := distinct * 3 / 4 / z.page * z.page
+	full := groups * (z.prefix + prompts*z.question) * share / 100 / z.page * z.page
 	swa := max(full/10, z.chunk+6*z.window+4*z.page) / z.page * z.page
-	var rates [2]float64
-	var out []Arm
-	for i, broken := range [][]Feature{nil, {Branching}} {
+	measure := func(arm *Arm, broken []Feature) error {
 		r, err := newRig(o, setup{
 			components: fullAndSWA, page: z.page, window: z.window, step: z.chunk, broken: broken,
-			pools: cache.PoolSizes{Full: full, SWA: swa}, running: 4,
+			pools: cache.PoolSizes{Full: full, SWA: swa}, running: 1,
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
+		defer r.engine.Close()
+		draw := rand.New(rand.NewPCG(1, o.Seed))
 		cached, input := 0, 0
-		arm := Arm{Name: "branching on", OK: true}
-		if i == 1 {
-			arm.Name = "branching off"
-		}
 		for pass := range 2 {
 			var tasks []*engine.Task
-			for q := range prompts {
-				for g := range groups {
-					t, err := r.engine.Submit(engine.Params{
-						Tokens: join(text(g, z.prefix), text(groups+g*prompts+q, z.question)), MaxTokens: output,
-					})
-					if err != nil {
-						r.engine.Close()
-						return nil, err
-					}
-					tasks = append(tasks, t)
+			for _, i := range draw.Perm(groups * prompts) {
+				t, err := r.engine.Submit(engine.Params{
+					Tokens: join(text(i%groups, z.prefix), text(groups+i, z.question)), MaxTokens: output,
+				})
+				if err != nil {
+					return err
 				}
+				tasks = append(tasks, t)
 			}
 			if err := r.engine.Drain(ctx); err != nil {
-				r.engine.Close()
-				return nil, err
+				return err
 			}
 			for _, t := range tasks {
 				if t.Err() != nil {
-					arm.judge(t.Err().Error())
+					return t.Err()
 				}
 				if m := t.Mismatches(); len(m) > 0 {
 					arm.judge(fmt.Sprintf("request %d read %v", t.ID(), m[0]))
@@ -148,20 +143,35 @@ func sharedPrefix(ctx context.Context, o *Options) ([]Arm, error) {
 					cached, input = cached+t.CachedTokens(), input+t.PromptLen()
 				}
 			}
-			o.progress(2*i+pass+1, 4)
 		}
-		r.engine.Close()
-		rates[i] = float64(cached) / float64(input)
-		arm.TokenHitRate = &rates[i]
+		rate := float64(cached) / float64(input)
+		arm.TokenHitRate = &rate
 		arm.Measured = map[string]any{"full_slots": full, "swa_slots": swa, "requests": groups * prompts}
-		out = append(out, arm)
+		return nil
 	}
-	out[0].Expected = "more than with branching off"
-	out[1].Expected = fmt.Sprintf("at most %.1f %%: the chunk below the branch point", 100*float64(z.chunk)/float64(z.prefix+z.question))
-	if o.has(Branching) {
-		if rates[0] <= rates[1] {
-			out[0].judge(fmt.Sprintf("%.1f %% of the tokens are reused, %.1f %% without", 100*rates[0], 100*rates[1]))
+	on := Arm{Name: "branching on", Expected: "40 to 55 % (a deployment: 46.5 to 47.1 %), and 5 points more than off", OK: true}
+	off := Arm{Name: "branching off", Expected: "30 to 42 % (a deployment: 36.6 %)", OK: true}
+	if err := measure(&on, nil); err != nil {
+		return nil, err
+	}
+	o.progress(1, 2)
+	if err := measure(&off, []Feature{Branching}); err != nil {
+		return nil, err
+	}
+	o.progress(2, 2)
+	between := func(a *Arm, low, high float64) {
+		if v := *a.TokenHitRate; v < low || v > high {
+			a.judge(fmt.Sprintf("%.1f %% of the tokens are reused", 100*v))
 		}
 	}
-	return out, nil
+	if o.Tiny { // the deployment's numbers are those of the full size
+		on.Expected, off.Expected = "5 points more than off", "less than on"
+	} else {
+		between(&on, 0.40, 0.55)
+		between(&off, 0.30, 0.42)
+	}
+	if gain := *on.TokenHitRate - *off.TokenHitRate; gain < 0.05 {
+		on.judge(fmt.Sprintf("%.1f points more than without", 100*gain))
+	}
+	return []Arm{on, off}, nil
 }

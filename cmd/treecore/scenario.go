@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -154,14 +155,44 @@ func printScenario(w io.Writer, r *scenario.Result) error {
 	style := table.StyleLight
 	style.Format = table.FormatOptions{Header: text.FormatDefault}
 	t.SetStyle(style)
-	t.AppendHeader(table.Row{"arm", "measured", "expected", "verdict"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 52}, {Number: 3, WidthMax: 44}, {Number: 4, WidthMax: 60}})
+	// What is measured by name has a column for each name.
+	var columns []string
 	for _, a := range r.Arms {
+		for name := range a.Measured {
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	slices.Sort(columns)
+	header := table.Row{"arm"}
+	reused := slices.ContainsFunc(r.Arms, func(a scenario.Arm) bool { return measured(a) != "" })
+	if reused {
+		header = append(header, "cached tokens")
+	}
+	var configs []table.ColumnConfig
+	for _, name := range columns {
+		header = append(header, strings.ReplaceAll(name, "_", " "))
+		configs = append(configs, table.ColumnConfig{Number: len(header), Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.AppendHeader(append(header, "expected", "verdict"))
+	for i := range 2 {
+		configs = append(configs, table.ColumnConfig{Number: len(header) + 1 + i, WidthMax: 48, WidthMaxEnforcer: text.WrapSoft})
+	}
+	t.SetColumnConfigs(configs)
+	for _, a := range r.Arms {
+		row := table.Row{a.Name}
+		if reused {
+			row = append(row, measured(a))
+		}
+		for _, name := range columns {
+			row = append(row, a.Measured[name])
+		}
 		verdict := "right"
 		if !a.OK {
 			verdict = "WRONG: " + a.Problem
 		}
-		t.AppendRow(table.Row{a.Name, measured(a), told(a.Expected), verdict})
+		t.AppendRow(append(row, told(a.Expected), verdict))
 	}
 	page.WriteString(t.Render())
 	page.WriteString("\n")
@@ -169,19 +200,12 @@ func printScenario(w io.Writer, r *scenario.Result) error {
 	return err
 }
 
-// measured says what an arm measured.
+// measured says what an arm reused.
 func measured(a scenario.Arm) string {
-	var parts []string
-	if len(a.CachedTokens) > 0 {
-		parts = append(parts, told(a.CachedTokens)+" cached")
-	}
 	if a.TokenHitRate != nil {
-		parts = append(parts, fmt.Sprintf("%.1f %% of tokens", 100**a.TokenHitRate))
+		return fmt.Sprintf("%.1f %%", 100**a.TokenHitRate)
 	}
-	if a.Measured != nil {
-		parts = append(parts, told(a.Measured))
-	}
-	return strings.Join(parts, ", ")
+	return told(a.CachedTokens)
 }
 
 // told writes a value for people: maps by their sorted names.
@@ -190,19 +214,9 @@ func told(v any) string {
 	case []int:
 		return strings.Trim(strings.ReplaceAll(fmt.Sprint(x), " ", ", "), "[]")
 	case map[string]int:
-		any := map[string]any{}
-		for k, n := range x {
-			any[k] = n
-		}
-		return told(any)
-	case map[string]any:
-		var keys, parts []string
-		for k := range x {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
-			parts = append(parts, fmt.Sprintf("%s %v", strings.ReplaceAll(k, "_", " "), x[k]))
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			parts = append(parts, fmt.Sprintf("%s %d", strings.ReplaceAll(k, "_", " "), x[k]))
 		}
 		return strings.Join(parts, ", ")
 	}
