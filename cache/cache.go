@@ -48,6 +48,9 @@ type Options struct {
 	// Host adds a host tier below the device; nil: there is none. A cache with
 	// one has goroutines: end it with Close.
 	Host *HostOptions
+	// Now gives the nanoseconds of a steady clock, for the durations in Stats and
+	// for nothing else; nil: they stay 0. It is called by several goroutines.
+	Now func() int64
 	// Broken are rules that are broken on purpose.
 	Broken Broken
 	// Collective lets this cache agree with those of the model's other ranks; nil:

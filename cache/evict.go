@@ -78,6 +78,8 @@ func (c *Cache) evict(want tree.Units) (tree.Units, error) {
 	if c.opts.Disabled {
 		return freed, nil
 	}
+	began := c.now()
+	defer func() { c.stats.EvictionTime += c.now() - began }()
 	for id := tree.Full; id < tree.NumComponents; id++ {
 		if want[id] > freed[id] {
 			if err := c.walk(id, want[id], &freed); err != nil {

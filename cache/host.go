@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/treecore/treecore/pool"
 	"github.com/treecore/treecore/storage"
@@ -124,6 +125,8 @@ type hostTier struct {
 	released [tree.NumComponents]tree.Slots
 
 	buffer *buffering // nil where the host is a tier
+
+	copyTime [2]atomic.Int64 // by direction, in nanoseconds
 
 	faults *faults // nil but in tests
 }
@@ -241,6 +244,8 @@ func (c *Cache) openHost(o HostOptions) error {
 				return err
 			}
 		}
+		began := c.now()
+		defer func() { h.copyTime[x.Direction].Add(c.now() - began) }()
 		return move(ctx, x)
 	}
 	if o.BufferOnly {

@@ -258,3 +258,25 @@ func TestC022(t *testing.T) {
 		}
 	}
 }
+
+// MX-2, MX-3: durations are those of the clock that was given, and there are none
+// without one.
+func TestDurations(t *testing.T) {
+	for _, timed := range []bool{true, false} {
+		now := int64(0)
+		o := Options{Pools: PoolSizes{Full: 16}, Host: &HostOptions{Pools: PoolSizes{Full: 16}, Policy: WriteBack, Manual: true, LoadBackThreshold: 1}}
+		if timed {
+			o.Now = func() int64 { now += 5; return now }
+		}
+		m := newModel(t, o)
+		m.serve(span(1, 4)...)
+		m.evict(tree.Full, 4, 4)
+		m.serve(span(1, 5)...)
+		m.sync()
+		s := m.cache.Stats()
+		if (s.BackupTime > 0) != timed || (s.LoadBackTime > 0) != timed || (s.EvictionTime > s.BackupTime) != timed {
+			t.Errorf("with a clock %v: %d, %d and %d ns", timed, s.BackupTime, s.LoadBackTime, s.EvictionTime)
+		}
+		m.cache.Close()
+	}
+}

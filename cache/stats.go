@@ -3,7 +3,10 @@
 
 package cache
 
-import "github.com/treecore/treecore/tree"
+import (
+	"github.com/treecore/treecore/pool"
+	"github.com/treecore/treecore/tree"
+)
 
 // Stats counts what a cache did since it was made. Units are tokens for Full
 // and SWA, states for Mamba.
@@ -21,6 +24,7 @@ type Stats struct {
 	Tombstones    tree.Units // nodes that lost only this component (and what hangs on it)
 	Leaves        int64      // nodes evicted whole
 	EvictionWalks int64
+	EvictionTime  int64 // nanoseconds, with Options.Now
 
 	DuplicatesFreed   int64 // Full slots that turned out to be copies
 	OutOfWindowFreed  int64 // SWA slots of requests that left the window
@@ -49,6 +53,7 @@ type Stats struct {
 	Backups, LoadBacks               int64 // copies that ended well; loads of one batch count one by one
 	BackedUp, LoadedBack             tree.Units
 	BackedUpBytes, LoadedBackBytes   int64
+	BackupTime, LoadBackTime         int64 // nanoseconds of copying, with Options.Now; failed copies count
 	BackupsRefused, LoadBacksGivenUp int64 // for lack of room; load backs also for being too small
 	CopiesFailed                     int64
 	HostEvicted                      tree.Units // on the host, duplicates too
@@ -122,4 +127,18 @@ func (s *Stats) seen(swa, mamba int) {
 }
 
 // Stats returns the counters.
-func (c *Cache) Stats() Stats { return c.stats }
+func (c *Cache) Stats() Stats {
+	s := c.stats
+	if c.host != nil {
+		s.BackupTime, s.LoadBackTime = c.host.copyTime[pool.ToHost].Load(), c.host.copyTime[pool.ToDevice].Load()
+	}
+	return s
+}
+
+// now reads the clock for durations, if there is one.
+func (c *Cache) now() int64 {
+	if c.opts.Now == nil {
+		return 0
+	}
+	return c.opts.Now()
+}
