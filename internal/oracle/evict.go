@@ -53,7 +53,7 @@ func (o *Oracle) EvictStart(c tree.Component, n int) error {
 	if o.sessions {
 		list := &o.device[c]
 		list.insertAt(len(list.entries), entry{}) // the mark, behind the LRU end
-		w.cursor = o.nextFromMark(c)
+		w.cursor = o.nextFromMark(c, nil)
 	} else {
 		w.cursor = o.nextUnlocked(c, nil) // E-15
 	}
@@ -137,7 +137,7 @@ func (o *Oracle) nextAux(op string, c tree.Component, totals tree.Units) (tree.E
 	if w.cursor != nil {
 		switch {
 		case !list.contains(w.cursor) && o.sessions:
-			w.cursor = o.nextFromMark(c)
+			w.cursor = o.nextFromMark(c, nil)
 		case !list.contains(w.cursor):
 			w.cursor = o.nextUnlocked(c, nil)
 		case !o.evictable(w.cursor, c):
@@ -203,7 +203,7 @@ func (o *Oracle) evictable(n *node, c tree.Component) bool {
 // advance returns the candidate after x.
 func (o *Oracle) advance(c tree.Component, x *node) *node {
 	if o.sessions {
-		return o.nextFromMark(c)
+		return o.nextFromMark(c, x)
 	}
 	return o.nextUnlocked(c, x)
 }
@@ -225,12 +225,13 @@ func (o *Oracle) nextUnlocked(c tree.Component, x *node) *node {
 }
 
 // nextFromMark returns the first node that may be evicted from the mark towards
-// MRU, and puts the mark in front of it (rule SR-20).
-func (o *Oracle) nextFromMark(c tree.Component) *node {
+// MRU, and puts the mark in front of it (rule SR-20). It is another one than x,
+// which may have come in front of the mark again (rule E-9).
+func (o *Oracle) nextFromMark(c tree.Component, x *node) *node {
 	list := &o.device[c]
 	for i := list.indexOf(nil) - 1; i >= 0; i-- {
 		n := list.entries[i].node
-		if o.evictable(n, c) {
+		if n != x && o.evictable(n, c) {
 			list.remove(nil) // behind i, so i stays n's place
 			list.insertAt(i, entry{markReferenced: n.refs[c] > 0})
 			return n
