@@ -24,7 +24,8 @@ type driver struct {
 	link    *link  // nil without a host tier
 	shelf   *shelf // nil without a storage tier
 	stamps  *stamps
-	aside   []*job // in line, but what is fetched for them is not there yet
+	aside   []*job                 // in line, but what is fetched for them is not there yet
+	looks   map[time.Duration]bool // moments at which they are looked at; looked up only
 	events  eventQueue
 	line    line
 	buffers buffers
@@ -56,6 +57,7 @@ func newDriver(w *workload.Workload, o *Options, s sizes, m *meter, rec *recorde
 		jobs:    make([]job, len(w.Requests)),
 		depends: newDependencies(w.Requests),
 		line:    line{listed: o.Order == OrderListed},
+		looks:   map[time.Duration]bool{},
 	}
 	for i := range w.Requests {
 		r := &w.Requests[i]
@@ -124,6 +126,7 @@ func (d *driver) handle(e event) error {
 		e.job.ready = d.now
 		return d.join(e.job)
 	case e.kind == eventFetch:
+		delete(d.looks, e.at)
 		return d.rejoin()
 	case e.kind == eventWake:
 		return nil

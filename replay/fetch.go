@@ -131,8 +131,9 @@ func (d *driver) look(j *job) (ready bool, err error) {
 	if ready, err = d.cache.ready(j.waiting); ready {
 		d.shelf.cut(j)
 	} else if at, ok := d.link.next(); ok && d.shelf.reading(j) < 0 {
-		// What was read may have to wait for the host copy of what it stands on.
-		d.wakeWaiting(at)
+		// What was read may have to wait for the host copy of what it stands on. One
+		// that takes no time ends at a later moment, too, so that it is seen.
+		d.wakeWaiting(max(at, d.now+1))
 	}
 	return ready, err
 }
@@ -171,8 +172,13 @@ func (d *driver) arrived(j *job) {
 	}
 }
 
-// wakeWaiting asks for a look at those who wait for storage.
+// wakeWaiting asks for a look at those who wait for storage: one at a moment, as
+// each is at all of them, and each of them may ask for the next.
 func (d *driver) wakeWaiting(at time.Duration) {
+	if d.looks[at] {
+		return
+	}
+	d.looks[at] = true
 	d.events.schedule(event{at: at, kind: eventFetch})
 }
 
