@@ -18,9 +18,9 @@ import (
 type Options struct {
 	// Store is used by several goroutines at once. It stays the caller's.
 	Store storage.Store
-	// Workers is the number of goroutines for each kind. Zero: 2.
+	// Workers is the number of goroutines for each kind. Below 1: 2.
 	Workers int
-	// Batch is the most pages in one call of the store. Zero: storage.MaxBatch.
+	// Batch is the most pages in one call of the store. Below 1: storage.MaxBatch.
 	Batch int
 	// Manual makes operations run only when Complete says so, or when somebody
 	// waits for them, on the caller's goroutine. Replays in virtual time and
@@ -52,10 +52,10 @@ type Queue struct {
 
 // New returns a queue whose goroutines run until Close.
 func New(o Options) *Queue {
-	if o.Workers == 0 {
+	if o.Workers < 1 {
 		o.Workers = 2
 	}
-	if o.Batch == 0 {
+	if o.Batch < 1 {
 		o.Batch = storage.MaxBatch
 	}
 	if o.Now == nil {

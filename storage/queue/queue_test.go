@@ -270,3 +270,12 @@ func TestTimeout(t *testing.T) {
 		}
 	}
 }
+
+// Options that make no sense do not keep operations waiting for ever.
+func TestDefaults(t *testing.T) {
+	r := newRig(t, queue.Options{Workers: -1, Batch: -1})
+	w := r.queue.Write(pages("full", 3, 1), nil)
+	if err := r.queue.Wait(context.Background(), queue.Write); err != nil || !w.Complete() {
+		t.Errorf("%v, complete %v, %v", err, w.Complete(), w.Err())
+	}
+}
