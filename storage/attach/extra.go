@@ -23,7 +23,7 @@ import (
 // prefetches everything and waits for nothing; DefaultExtra has the defaults.
 type Extra struct {
 	// PrefetchThreshold is the least number of tokens that are worth a
-	// prefetch. A page is at least needed.
+	// prefetch. A page is at least needed. See Threshold.
 	PrefetchThreshold int
 	// A prefetch under the policy Timeout may take PrefetchTimeoutBase, and
 	// PrefetchTimeoutPerKiToken for each 1024 tokens; see Timeout.
@@ -39,6 +39,10 @@ type Extra struct {
 func DefaultExtra() Extra {
 	return Extra{PrefetchThreshold: 256, PrefetchTimeoutBase: time.Second, PrefetchTimeoutPerKiToken: 250 * time.Millisecond}
 }
+
+// Threshold returns the threshold in the form that a storage tier takes, where
+// nothing stands for the default and not for everything.
+func (e Extra) Threshold() int { return max(1, e.PrefetchThreshold) }
 
 // Timeout returns the timeout in the form that a storage tier takes.
 func (e Extra) Timeout() queue.Timeout {

@@ -189,3 +189,13 @@ func TestTimeout(t *testing.T) {
 		}
 	}
 }
+
+// A threshold of 0 is everything, and not the default of the storage tier.
+func TestThreshold(t *testing.T) {
+	for text, want := range map[string]int{"": 256, `{"prefetch_threshold": 0}`: 1, `{"prefetch_threshold": 7}`: 7} {
+		e, err := ParseExtra(text)
+		if got := e.Threshold(); err != nil || got != want {
+			t.Errorf("%s: %d, wanted %d (%v)", text, got, want, err)
+		}
+	}
+}
