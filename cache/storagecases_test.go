@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/treecore/treecore/pool"
@@ -171,7 +172,7 @@ func TestC035PromisedAndLost(t *testing.T) {
 
 // C-033: room for two pages only, full of junk; then for none.
 func TestC033FewBuffers(t *testing.T) {
-	for room, want := range map[int]int{2: 2, 1: 1} {
+	for room, want := range map[int]int{2: 2, 1: 1, 0: 0} {
 		s := shelves(t, tiers{page: 1, threshold: 1, stop: WaitComplete, device: PoolSizes{Full: 32}, host: PoolSizes{Full: 8}})
 		s.warm(span(1, 4))
 		// The rest of the host is held by a load that is not launched.
@@ -315,26 +316,41 @@ func TestC027RefillUnderAnUnbackedParent(t *testing.T) {
 	}
 }
 
-// C-071: an answer belongs to its question.
+// late is a store whose first answer to Exists comes late: what it says is that
+// of the moment when it was asked, whatever the asker does meanwhile.
+type late struct {
+	storage.Store
+	first         atomic.Bool
+	reached, over chan struct{}
+}
+
+func (l *late) Exists(ctx context.Context, keys []storage.Key) ([]bool, error) {
+	found, err := l.Store.Exists(ctx, keys)
+	if l.first.CompareAndSwap(false, true) {
+		close(l.reached)
+		<-l.over
+	}
+	return found, err
+}
+
+// C-071: an answer belongs to its question. The first question's answer is that
+// nothing is there when the second one's is that all is, and the other way round.
 func TestC071LateAnswer(t *testing.T) {
 	for _, there := range []bool{true, false} {
-		s := shelves(t, tiers{page: 1, threshold: 1, stop: WaitComplete, live: true, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}})
+		x := tiers{page: 1, threshold: 1, stop: WaitComplete, live: true, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}}
+		s := shelves(t, x)
 		keys := s.keys("full", span(1, 4)...)
 		if !there {
 			s.warm(span(1, 4))
 		}
-		over, reached := make(chan struct{}), make(chan struct{})
-		held := false
-		s.faulty.Set(storage.Fault{Hold: over, When: func(c storage.Call) bool {
-			if c.Op != storage.OpExists || held {
-				return false
-			}
-			held = true
-			close(reached)
-			return true
-		}})
+		s.ok(s.cache.DetachStorage(context.Background()))
+		answer := &late{Store: s.store, reached: make(chan struct{}), over: make(chan struct{})}
+		o := s.options(x)
+		o.Store = answer
+		s.ok(s.cache.AttachStorage(o))
 		a := s.ask(span(1, 5)...)
-		<-reached
+		first := a.fetch.lookup
+		<-answer.reached
 		s.ok(s.cache.Abort(a))
 		if there {
 			pages := make([][]byte, 4)
@@ -350,12 +366,15 @@ func TestC071LateAnswer(t *testing.T) {
 		b := s.ask(span(1, 5)...)
 		s.tick()
 		s.ready(b, false)
-		close(over)
+		close(answer.over)
 		s.sync()
 		s.ready(b, true)
 		want := 0
 		if there {
 			want = 4
+		}
+		if _, found := first.Found(); found.Usable == want {
+			t.Fatalf("both questions have the answer %d", want)
 		}
 		wantInt(t, "found for the second question", b.offered, want)
 		wantInt(t, "stale answers", int(s.cache.Stats().Storage.StaleAnswers), 1)
