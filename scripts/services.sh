@@ -11,14 +11,15 @@
 #
 # They listen on 127.0.0.1 from port TREECORE_SERVICES_PORT (default 17000) on,
 # keep everything in TREECORE_SERVICES_DIR (default /tmp/treecore-services), and
-# are ended by the process ids that start left there. stop leaves nothing of them
-# but the bin folder.
+# are ended by the process ids that start left there. stop removes what start made,
+# and nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${TREECORE_SERVICES_DIR:-/tmp/treecore-services}
 port=${TREECORE_SERVICES_PORT:-17000}
 gateway=github.com/versity/versitygw
 gateway_version=v1.8.0
+servers=(single cluster1 cluster2 cluster3 master sentinel tls s3) # a folder and a process id each
 
 say() { echo "scripts/services.sh: $*" >&2; }
 
@@ -148,9 +149,9 @@ runs() {
 
 stop() {
   [ -d "$dir" ] || return 0
-  for file in "$dir"/*.pid; do
-    [ -f "$file" ] || continue
-    pid=$(cat "$file")
+  for name in "${servers[@]}"; do
+    [ -f "$dir/$name.pid" ] || continue
+    pid=$(cat "$dir/$name.pid")
     # The id may have gone to another process since: look what it runs.
     if runs "$pid"; then
       kill "$pid" 2>/dev/null || true
@@ -161,7 +162,9 @@ stop() {
       if runs "$pid"; then kill -9 "$pid" 2>/dev/null || true; fi
     fi
   done
-  find "$dir" -mindepth 1 -maxdepth 1 ! -name bin -exec rm -rf {} +
+  # Nothing but what start made: the folder may be somebody's own.
+  for name in "${servers[@]}"; do rm -rf "$dir/$name" "$dir/$name.pid"; done
+  rm -f "$dir/cluster.log" "$dir/s3.log" "$dir/tls.key" "$dir/tls.pem"
 }
 
 case "${1:-}" in
