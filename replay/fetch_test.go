@@ -6,6 +6,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -54,6 +55,20 @@ func TestManyWaitForStorage(t *testing.T) {
 		r, err := run.run(watched{context.Background(), &run.driver.events})
 		if err != nil || r.RequestsDone != len(lines) || r.Host.Backups == 0 {
 			t.Errorf("copies of %v: %+v, %v", latency, r, err)
+		}
+	}
+}
+
+// Who is told that the store is full can do something about it.
+func TestRemarkOfAFullStore(t *testing.T) {
+	for _, c := range []struct {
+		bytes, evicted int64
+		want           string
+	}{{900, 5, "its cap of"}, {400, 5, "the disk is full"}, {900, 0, ""}} {
+		s := Storage{Store: StoreStats{Bytes: c.bytes, CapBytes: 1000, Evicted: uint64(c.evicted)}}
+		s.remark(&Options{}, 1)
+		if got := strings.Join(s.Remarks, ";"); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%d of 1000 bytes, %d evicted: %q, want %q", c.bytes, c.evicted, got, c.want)
 		}
 	}
 }

@@ -98,7 +98,11 @@ func (s *Storage) remark(o *Options, simulated float64) {
 	if n := s.DeclinedRateLimited; 10*n > s.Attempts {
 		add("%s of the prefetches were declined because half of the host was being fetched already: a larger host would take more", percent(share(n, s.Attempts)))
 	}
-	if s.Store.Evicted > 0 {
+	switch {
+	case s.Store.Evicted == 0:
+	case s.Store.Bytes < s.Store.CapBytes/2: // a cap is kept by dropping far less
+		add("the disk is full, and so %s pages were dropped before the cap of %s: free room, or lower the cap to what is there", grouped(int64(s.Store.Evicted)), model.FormatSize(s.Store.CapBytes))
+	default:
 		add("the store is full and has dropped %s pages: its cap of %s counts stamps of 8 bytes, not the model's state", grouped(int64(s.Store.Evicted)), model.FormatSize(s.Store.CapBytes))
 	}
 	var failed []string
