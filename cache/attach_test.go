@@ -365,3 +365,24 @@ func TestStorageHit(t *testing.T) {
 	ask(0, span(1, 20)...)
 	s.idle()
 }
+
+// valued is a store that cannot be compared.
+type valued struct {
+	storage.Store
+	notes []string
+}
+
+// A store may be of any type, also one whose values Go cannot compare.
+func TestAttachAValue(t *testing.T) {
+	s := shelves(t, tiers{page: 4, device: PoolSizes{Full: 64}, host: PoolSizes{Full: 64}, unattached: true})
+	o := s.options(tiers{})
+	o.Store = valued{s.store, nil}
+	s.ok(s.cache.AttachStorage(o))
+	var other *AttachedError
+	if err := s.cache.AttachStorage(o); !errors.As(err, &other) {
+		t.Errorf("%v", err)
+	}
+	if err := s.cache.AttachStorage(s.options(tiers{})); !errors.As(err, &other) {
+		t.Errorf("%v", err)
+	}
+}

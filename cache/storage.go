@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,9 @@ const DefaultPrefetchThreshold = 256
 
 // StorageOptions says how a cache uses a store. Store is required.
 type StorageOptions struct {
-	// Store keeps the pages. It stays the caller's: close it after the detach.
+	// Store keeps the pages. It stays the caller's: close it after the detach. It
+	// must have been opened for a fingerprint that says what this cache keeps: the
+	// cache cannot see it.
 	Store storage.Store
 	// StopPolicy and Timeout say how long requests wait for a prefetch.
 	StopPolicy StopPolicy
@@ -168,7 +171,7 @@ func (c *Cache) AttachStorage(o StorageOptions) error {
 	if err := o.validate(c); err != nil {
 		return err
 	}
-	if st := c.storage; st != nil && (st.closing || st.opts.Store != o.Store) {
+	if st := c.storage; st != nil && (st.closing || !same(st.opts.Store, o.Store)) {
 		return &AttachedError{}
 	}
 	if busy := c.inFlight(op); busy != nil {
@@ -196,6 +199,11 @@ func (c *Cache) AttachStorage(o StorageOptions) error {
 	c.host.mirrorsGo = true
 	c.storage.opts, c.storage.least = o, max(o.PrefetchThreshold, c.page)
 	return nil
+}
+
+// same reports whether two stores are one. Those that Go cannot compare are not.
+func same(a, b storage.Store) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
 // AttachedError refuses a second store. Nothing has changed.
