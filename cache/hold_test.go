@@ -224,22 +224,27 @@ func TestDetachWithFetches(t *testing.T) {
 
 // C-073: the store hangs during the detach, and returns after it.
 func TestDetachWhileTheStoreHangs(t *testing.T) {
-	s := tight(t, 10, tiers{stop: WaitComplete, live: true}, span(1, 12))
+	x := tiers{stop: WaitComplete, live: true}
+	s := tight(t, 10, x, span(1, 12))
 	s.serve(span(1, 4)...)
 	s.sync()
-	wait, release := s.hold(2)
-	defer release()
+	s.ok(s.cache.DetachStorage(t.Context()))
+	hang := &hanging{Store: s.store, op: storage.OpGet, began: make(chan struct{}, 64), over: make(chan struct{})}
+	o := s.options(x)
+	o.Store = hang
+	s.ok(s.cache.AttachStorage(o))
 	r := s.ask(append(span(1, 12), 0)...)
 	s.lookup()
-	wait()
+	<-hang.began
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	var stuck *queue.StuckError
-	if err := s.cache.DetachStorageNow(over); err != nil && !errors.As(err, &stuck) {
+	if err := s.cache.DetachStorageNow(over); !errors.As(err, &stuck) || stuck.Operations != 1 {
 		t.Fatalf("%v", err)
 	}
 	s.check()
-	release()
+	wantInt(t, "staging that the call may write to", 10-s.hostFree(tree.Full), 8)
+	close(hang.over)
 	s.ok(s.cache.DetachStorageNow(context.Background()))
 	s.admit(r)
 	wantInt(t, "reused", r.Len(), 4)
