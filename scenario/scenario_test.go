@@ -36,8 +36,11 @@ func TestScenarios(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/tiny=%v", s.Name, tiny), func(t *testing.T) {
 				t.Parallel()
 				o := scenario.Options{Tiny: tiny, Requests: 1000}
-				if tiny || testing.Short() {
-					o.Requests = 300
+				if tiny {
+					o.Requests = 200
+				}
+				if testing.Short() {
+					o.Requests = 90 // one for each mix
 				}
 				if testing.Short() && s.Name == "shared-prefix" && !tiny {
 					t.Skip("takes seconds at full size")
@@ -99,7 +102,7 @@ func TestWithout(t *testing.T) {
 
 // The host tier is what cold-warm gets its host hits from.
 func TestWithoutHost(t *testing.T) {
-	r := run(t, "cold-warm", scenario.Options{Without: []scenario.Feature{scenario.HostTier}, Requests: 300})
+	r := run(t, "cold-warm", scenario.Options{Without: []scenario.Feature{scenario.HostTier}, Requests: 180})
 	if !r.OK {
 		t.Errorf("%+v", r)
 	}
