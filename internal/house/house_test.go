@@ -40,9 +40,13 @@ var mayImport = map[string][]string{
 	"scenario":            {"tree", "cache", "engine", "engine/symbolic", "engine/tiny", "storage", "storage/file"},
 	"model":               {"tree", "cache"},
 	"replay":              {"tree", "pool", "cache", "storage", "storage/queue", "workload", "model"},
-	"cmd/treecore":        {"scenario", "tree", "pool", "cache", "storage/all", "workload", "model", "replay", "internal/ops", "internal/bench"},
-	"internal/ops":        {"tree"},
-	"internal/bench":      {"tree", "pool"},
+	"server":              {"tree", "pool", "cache", "engine", "storage", "storage/queue", "storage/attach"},
+	"cmd/treecore": {
+		"scenario", "tree", "pool", "cache", "storage/all", "workload", "model", "replay",
+		"internal/ops", "internal/bench", "engine", "engine/symbolic", "engine/tiny", "server", "storage",
+	},
+	"internal/ops":   {"tree"},
+	"internal/bench": {"tree", "pool"},
 	// The oracle shares types with the tree, and no logic.
 	"internal/oracle": {"tree", "internal/ops"},
 	"internal/house":  {},
