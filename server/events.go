@@ -5,7 +5,6 @@ package server
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -41,7 +40,7 @@ func (e *events) send(all ...any) error {
 	e.begin()
 	_ = e.control.SetWriteDeadline(time.Now().Add(e.each)) // a recorder in tests has none
 	for _, x := range all {
-		b, err := json.Marshal(x)
+		b, err := marshal(x)
 		if err != nil {
 			return err
 		}
@@ -52,8 +51,9 @@ func (e *events) send(all ...any) error {
 	return e.flush()
 }
 
+// line writes an event whose data ends in a new line.
 func (e *events) line(b []byte) error {
-	_, err := e.w.Write(append(append([]byte("data: "), b...), "\n\n"...))
+	_, err := e.w.Write(append(append([]byte("data: "), b...), '\n'))
 	return err
 }
 
@@ -80,7 +80,7 @@ func (e *events) end(r *http.Request, problem *apiError) {
 	}
 	e.begin()
 	_ = e.control.SetWriteDeadline(time.Now().Add(e.each))
-	if e.line([]byte("[DONE]")) == nil {
+	if e.line([]byte("[DONE]\n")) == nil {
 		_ = e.flush() // the client may have gone
 	}
 	_ = e.control.SetWriteDeadline(time.Time{})

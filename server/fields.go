@@ -143,7 +143,19 @@ func (f *fields) texts(name string, most int) (out []string) {
 	if json.Unmarshal(f.raw[name], &one) == nil {
 		return []string{one}
 	}
-	if f.read(name, &out, "a string or a list of strings") && len(out) > most {
+	var items []*string // so that null is told from ""
+	const what = "a string or a list of strings"
+	if !f.read(name, &items, what) {
+		return nil
+	}
+	for _, s := range items {
+		if s == nil {
+			f.bad(name, "holds null, must be %s", what)
+			return nil
+		}
+		out = append(out, *s)
+	}
+	if len(out) > most {
 		f.bad(name, "has %d strings, at most %d are taken", len(out), most)
 	}
 	return out
@@ -152,7 +164,8 @@ func (f *fields) texts(name string, most int) (out []string) {
 // tokens reads a list of token ids; limit 0: of 32 bits.
 func (f *fields) tokens(name string, v json.RawMessage, limit int) []tree.Token {
 	var ids []int64
-	if err := json.Unmarshal(v, &ids); err != nil || ids == nil {
+	// The decoder would take null for 0.
+	if err := json.Unmarshal(v, &ids); err != nil || ids == nil || bytes.Contains(v, []byte("null")) {
 		f.bad(name, "is %s, must be a list of whole numbers", short(v))
 		return nil
 	}

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -221,11 +222,21 @@ func (s *Server) streamGenerate(w http.ResponseWriter, r *http.Request, c *gener
 
 // writeJSON answers with a JSON document.
 func writeJSON(w http.ResponseWriter, status int, x any) {
-	b, err := json.Marshal(x)
+	b, err := marshal(x)
 	if err != nil { // numbers that are none cannot come up: all are counted or checked
-		status, b = http.StatusInternalServerError, []byte(`{"error":{"message":"the answer cannot be written"}}`)
+		status, b = http.StatusInternalServerError, []byte(`{"error":{"message":"the answer cannot be written"}}`+"\n")
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n')) // the client may have gone
+	_, _ = w.Write(b) // the client may have gone
+}
+
+// marshal writes a document and a new line, and leaves characters of HTML as they
+// are: nothing here is put into a page.
+func marshal(x any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(x)
+	return b.Bytes(), err
 }

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -88,6 +89,29 @@ func TestStreamsSayWhatAnswersSay(t *testing.T) {
 	}
 	if len(pieces) < 2 {
 		t.Error("the stream came in one piece")
+	}
+}
+
+// A token is sent when it is there, whatever comes after it.
+func TestTokensAreSentAtOnce(t *testing.T) {
+	for path, body := range map[string]string{"/generate": `"sampling_params": {"max_new_tokens": 3}`, "/v1/completions": `"max_tokens": 3`} {
+		gate := make(chan struct{})
+		r := newRig(t, setup{gate: gate})
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			gate <- struct{}{} // the prompt, and no further
+		}()
+		a, err := r.client.Post(r.web.URL+path, "", strings.NewReader(`{"`+map[bool]string{true: "text", false: "prompt"}[path == "/generate"]+`": "now", "stream": true, `+body+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(a.Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
+			t.Errorf("%s: %q %v", path, line, err)
+		}
+		<-over
+		close(gate)
+		a.Body.Close()
 	}
 }
 

@@ -133,12 +133,6 @@ func (l *loop) do(ctx context.Context, f func(*engine.Engine)) error {
 	}
 }
 
-// end ends the loop and waits for it. What runs is aborted.
-func (l *loop) end() {
-	close(l.quit)
-	<-l.done
-}
-
 // inFlight reports copies and storage operations whose end the engine has to take
 // note of.
 func inFlight(e *engine.Engine) bool {

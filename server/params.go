@@ -61,13 +61,14 @@ func (s *Server) prompts(f *fields, name string) (list []prompt, many bool) {
 	}
 	for i, item := range items {
 		at := fmt.Sprintf("%s[%d]", name, i)
-		if bytes.TrimSpace(item)[0] == '"' {
-			if json.Unmarshal(item, &one) == nil {
-				list = append(list, prompt{encode(one), at})
-			}
-			continue
+		switch {
+		case json.Unmarshal(item, &one) == nil && !isNull(item):
+			list = append(list, prompt{encode(one), at})
+		case bytes.TrimSpace(item)[0] == '[':
+			list = append(list, prompt{f.tokens(at, item, s.opts.TokenLimit), at})
+		default:
+			f.bad(at, "is %s, must be a string or a list of token ids", short(item))
 		}
-		list = append(list, prompt{f.tokens(at, item, s.opts.TokenLimit), at})
 	}
 	return list, true
 }

@@ -40,6 +40,7 @@ type setup struct {
 	slow            time.Duration // that each forward pass takes
 	fail            error         // of each forward pass
 	broken          bool          // the test breaks the engine
+	gate            chan struct{} // that each forward pass waits for
 	o               Options
 }
 
@@ -48,11 +49,15 @@ type slow struct {
 	engine.Model
 	each time.Duration
 	fail error
+	gate chan struct{}
 }
 
 func (m *slow) Forward(p *pool.Memories, s *engine.Sequence) (engine.Output, error) {
 	if m.fail != nil {
 		return engine.Output{}, m.fail
+	}
+	if m.gate != nil {
+		<-m.gate
 	}
 	time.Sleep(m.each)
 	return m.Model.Forward(p, s)
@@ -75,7 +80,7 @@ func newServer(t testing.TB, x setup) *Server {
 	}
 	x.tokens, x.running = orElse(x.tokens, 4096), orElse(x.running, 8)
 	o := engine.Options{
-		Model: &slow{m, x.slow, x.fail}, ChunkTokens: 64, MaxRunning: x.running,
+		Model: &slow{m, x.slow, x.fail, x.gate}, ChunkTokens: 64, MaxRunning: x.running,
 		Cache: cache.Options{
 			Tree:  tree.Options{PageSize: testPage},
 			Pools: cache.PoolSizes{Full: x.tokens, SWA: x.tokens/2 + 64},
