@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first interrupt asks for an end; from then on one ends the process.
 	context.AfterFunc(ctx, stop)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -39,6 +40,7 @@ func commands() []*cobra.Command {
 		replayCommand(),
 		scenarioCommand(),
 		benchCommand(),
+		serveCommand(),
 		inspectCommand(),
 		versionCommand(),
 	}
