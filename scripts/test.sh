@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check and test of the project, as a newcomer and as CI do.
 # Needs Go (see go.mod for the version) and nothing else; the Go command fetches
-# the rest. Usage: scripts/test.sh [--quick]   (--quick leaves out the race run)
+# the rest. What needs curl, jq or Python besides says so where it is skipped. Usage: scripts/test.sh [--quick]   (--quick leaves out the race run)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,16 @@ go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 step "tests"
 go test -timeout 9m ./...
+
+step "the tour of the server"
+if command -v curl >/dev/null 2>&1 && command -v jq >/dev/null 2>&1; then
+  scripts/tour.sh
+else
+  echo "skipped: scripts/tour.sh: it needs curl and jq"
+fi
+
+step "OpenAI's client"
+tests/openai/run.sh
 
 if [ "${1:-}" != "--quick" ]; then
   step "tests under the race detector"
