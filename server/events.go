@@ -83,7 +83,6 @@ func (e *events) end(r *http.Request, problem *apiError) {
 	if e.line([]byte("[DONE]\n")) == nil {
 		_ = e.flush() // the client may have gone
 	}
-	_ = e.control.SetWriteDeadline(time.Time{})
 }
 
 // newID makes a name for an answer that no other one has.

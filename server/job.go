@@ -57,7 +57,7 @@ func newJobs(n int) []*job {
 	wake := make(chan struct{}, 1)
 	jobs := make([]*job, n)
 	for i := range jobs {
-		jobs[i] = &job{wake: wake}
+		jobs[i] = &job{wake: wake, begun: time.Now()}
 	}
 	return jobs
 }
@@ -155,7 +155,6 @@ func (s *Server) submit(ctx context.Context, jobs []*job) *apiError {
 			return
 		}
 		for i, j := range jobs {
-			j.begun = time.Now()
 			j.first = s.metrics.firstToken
 			j.params.OnToken = func(t *engine.Task, token tree.Token) { j.onToken(e, t, token) }
 			j.params.OnEnd = j.onEnd

@@ -110,11 +110,19 @@ func (l *loop) err() error {
 	if err := l.failed.Load(); err != nil {
 		return *err
 	}
+	if l.over() {
+		return errEnded
+	}
+	return nil
+}
+
+// over reports that the loop has ended, and the engine with it.
+func (l *loop) over() bool {
 	select {
 	case <-l.done:
-		return errEnded
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

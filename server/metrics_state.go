@@ -96,6 +96,12 @@ func (e emitter) counters(x *snapshot) {
 	e.count("cache_load_backs_given_up", "Loads from the host that found no room or were too small.", s.LoadBacksGivenUp)
 	e.count("cache_copies_failed", "Copies that failed.", s.CopiesFailed)
 	e.units(x, "cache_host_evicted", "Evicted from the host.", s.HostEvicted)
+	seconds := func(name, help string, nanoseconds int64) {
+		e.emit(prometheus.CounterValue, name+"_seconds_total", help, float64(nanoseconds)/1e9)
+	}
+	seconds("cache_eviction", "Time spent on evictions.", s.EvictionTime)
+	seconds("cache_backup", "Time of copies to the host, which run beside the engine.", s.BackupTime)
+	seconds("cache_load_back", "Time of loads from the host, which run beside the engine.", s.LoadBackTime)
 	t := &s.Storage
 	e.count("storage_prefetches", "Prefetches that were begun.", t.Issued)
 	for _, d := range []struct {

@@ -89,8 +89,31 @@ func (s *Server) routes() http.Handler {
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, &apiError{status: http.StatusForbidden, kind: invalidRequest, message: "a page of another origin may not call this server"})
 	}))
-	return cross.Handler(guarded)
+	return s.withDeadlines(cross.Handler(guarded))
 }
+
+// withDeadlines gives up clients that do not take what they are answered. Streams
+// set the deadline anew with each event.
+func (s *Server) withDeadlines(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // that of the call before
+		next.ServeHTTP(&timedWriter{w, s.opts.SlowClient}, r)
+	})
+}
+
+// timedWriter sets a deadline when an answer begins.
+type timedWriter struct {
+	http.ResponseWriter
+	each time.Duration
+}
+
+func (w *timedWriter) WriteHeader(status int) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.each)) // a recorder in tests has none
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 const calls = "POST /generate, /v1/completions, /v1/chat/completions, /flush_cache, /storage/attach, /storage/detach; " +
 	"GET /health, /metrics, /v1/models, /server_info, /tree, /storage"

@@ -107,17 +107,24 @@ func TestShutdownCutsOff(t *testing.T) {
 	}
 }
 
-// A server that cannot go on ends, so that whoever watches it starts another one.
+// A server that cannot go on ends, so that whoever watches it starts another one,
+// which can have the same store.
 func TestFailureEndsServe(t *testing.T) {
-	s := newServer(t, setup{slow: 100_000})
-	x := serveOn(t, s)
-	a := x.stream(t, "1000")
-	defer a.Body.Close()
-	if err := s.loop.do(context.Background(), func(e *engine.Engine) { e.Cache().Tree().Reset() }); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-x.result; err == nil || !strings.Contains(err.Error(), "start the server again") {
-		t.Errorf("serve: %v", err)
+	dir := t.TempDir()
+	for range 2 {
+		s := newServer(t, setup{slow: 100_000})
+		if err := s.AttachStorage(t.Context(), Attach{URL: "file:" + dir}); err != nil {
+			t.Fatal(err)
+		}
+		x := serveOn(t, s)
+		a := x.stream(t, "1000")
+		defer a.Body.Close()
+		if err := s.loop.do(t.Context(), func(e *engine.Engine) { e.Cache().Tree().Reset() }); err != nil { // behind the cache's back
+			t.Fatal(err)
+		}
+		if err := <-x.result; err == nil || !strings.Contains(err.Error(), "start the server again") {
+			t.Errorf("serve: %v", err)
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (s *Server) detach(ctx context.Context, force bool) error {
 	} else {
 		err = s.whenQuiet(ctx, func(c *cache.Cache) error { return c.DetachStorage(ctx) })
 	}
-	if err != nil {
+	if err != nil && !s.loop.over() { // an engine that has ended uses no store any more
 		return err
 	}
 	s.storage.set(nil, Attach{}, attach.Extra{}, "")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/treecore/treecore/cache"
@@ -113,6 +114,8 @@ func (x *engineFlags) open(f *pflag.FlagSet) (*engine.Engine, about, error) {
 		return none("--policy: %w", err)
 	}
 	o.Cache.Tree.PageSize, o.Cache.NoBranching = x.page, x.noBranching
+	start := time.Now()
+	o.Cache.Now = func() int64 { return int64(time.Since(start)) } // for metrics
 	if o.Cache.Pools, err = x.devicePools(p); err != nil {
 		return nil, about{}, err
 	}
