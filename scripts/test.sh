@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every check and test of the project, as a newcomer and as CI do.
 # Needs Go (see go.mod for the version) and nothing else; the Go command fetches
-# the rest. What needs curl, jq or Python besides says so where it is skipped. Usage: scripts/test.sh [--quick]   (--quick leaves out the race run)
+# the rest. What needs curl, jq or Python besides says so where it is skipped.
+# Usage: scripts/test.sh [--quick]   (--quick leaves out the race run)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
