@@ -25,7 +25,13 @@ import (
 // all get the answer that belongs to their prompt, and nothing is left over. With
 // TREECORE_LONG it runs for a minute.
 func TestManyClients(t *testing.T) {
-	r := newRig(t, setup{tokens: 1024, running: 16})
+	for _, states := range []bool{false, true} {
+		t.Run(fmt.Sprintf("states %v", states), func(t *testing.T) { manyClients(t, states) })
+	}
+}
+
+func manyClients(t *testing.T, states bool) {
+	r := newRig(t, setup{tokens: 1024, running: 16, states: states})
 	post[storageReport](r, "/storage/attach", attachBody(t.TempDir(), `, "prefetch_policy": "timeout", "extra": {"prefetch_threshold": 1}`))
 	r.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 64
 	ctx, stop := context.WithCancel(t.Context())
@@ -33,7 +39,7 @@ func TestManyClients(t *testing.T) {
 	rounds := 3
 	if os.Getenv("TREECORE_LONG") != "" && !testing.Short() {
 		rounds = 1 << 30
-		ctx, stop = context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop = context.WithTimeout(t.Context(), time.Minute/2)
 		defer stop()
 	}
 	answers := &answers{by: map[string]string{}}

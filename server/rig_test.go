@@ -36,7 +36,8 @@ const (
 // setup says what a test's server is made of.
 type setup struct {
 	tokens, running int           // zero: 4096, 8
-	noHost          bool          //
+	noHost          bool          // there is no host tier
+	states          bool          // the model has recurrent states, too
 	slow            time.Duration // that each forward pass takes
 	fail            error         // of each forward pass
 	broken          bool          // the test breaks the engine
@@ -74,7 +75,10 @@ type rig struct {
 func newServer(t testing.TB, x setup) *Server {
 	t.Helper()
 	components := tree.SetOf(tree.Full, tree.SWA)
-	m, err := symbolic.New(symbolic.Options{Components: components, Window: testWindow, Vocabulary: 257})
+	if x.states {
+		components |= tree.SetOf(tree.Mamba)
+	}
+	m, err := symbolic.New(symbolic.Options{Components: components, Window: testWindow, Chunk: 2 * testPage, Vocabulary: 257})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +87,11 @@ func newServer(t testing.TB, x setup) *Server {
 		Model: &slow{m, x.slow, x.fail, x.gate}, ChunkTokens: 64, MaxRunning: x.running,
 		Cache: cache.Options{
 			Tree:  tree.Options{PageSize: testPage},
-			Pools: cache.PoolSizes{Full: x.tokens, SWA: x.tokens/2 + 64},
+			Pools: cache.PoolSizes{Full: x.tokens, SWA: x.tokens/2 + 64, Mamba: 4 * x.running},
 		},
 	}
 	if !x.noHost {
-		o.Cache.Host = &cache.HostOptions{Pools: cache.PoolSizes{Full: 4 * x.tokens, SWA: 2 * x.tokens}, LoadBackThreshold: 1}
+		o.Cache.Host = &cache.HostOptions{Pools: cache.PoolSizes{Full: 4 * x.tokens, SWA: 2 * x.tokens, Mamba: 100}, LoadBackThreshold: 1}
 	}
 	if x.o.Engine, err = engine.New(o); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ type Server struct {
 
 	context   int // tokens that the device holds: a prompt and its output
 	maxPrompt int
+	patience  time.Duration // busyTimeout, but in tests
 
 	active   atomic.Int64  // generating calls
 	draining atomic.Bool   // no new ones are taken
@@ -48,7 +49,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, cut: make(chan struct{}), started: time.Now()}
+	s := &Server{opts: o, cut: make(chan struct{}), started: time.Now(), patience: busyTimeout}
 	s.context = o.Engine.Cache().Usage(tree.Full).Size
 	s.maxPrompt = s.context - 1 // and a token of output
 	if o.MaxPrompt > 0 {

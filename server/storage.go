@@ -143,7 +143,7 @@ func (s *Server) dropDead(ctx context.Context) error {
 // whenQuiet carries out a change that needs nothing to be in flight. Between its
 // tries the engine serves on.
 func (s *Server) whenQuiet(ctx context.Context, change func(*cache.Cache) error) error {
-	until := time.Now().Add(busyTimeout)
+	until := time.Now().Add(s.patience)
 	for {
 		var result error
 		err := s.loop.do(ctx, func(e *engine.Engine) {
@@ -199,7 +199,7 @@ func (s *Server) detach(ctx context.Context, force bool) error {
 // detachNow cuts off what is in flight, and lets the engine serve on while the
 // store does not return from a call.
 func (s *Server) detachNow(ctx context.Context) error {
-	until := time.Now().Add(busyTimeout)
+	until := time.Now().Add(s.patience)
 	for {
 		var result error
 		err := s.loop.do(ctx, func(e *engine.Engine) {
