@@ -99,6 +99,7 @@ var remedies = [NumKinds]string{
 	Denied:      "check the credentials and rights",
 	TooLarge:    "raise the size cap or use smaller pages",
 	Closed:      "open it again",
+	Other:       "put right what the backend's answer names",
 }
 
 // Error is a failure of the backend. Answers for keys that were served before

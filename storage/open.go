@@ -41,8 +41,9 @@ func Register(scheme string, open Opener) {
 //	redis://HOST:PORT/DB?ttl=24h     rediss:// with TLS; see storage/redis
 //	s3://BUCKET/PREFIX?endpoint=HOST:PORT     see storage/s3
 //
-// A bad URL or fingerprint is one or more *ConfigError, joined. A backend that
-// does not answer is an *Error, a folder in use a *LockedError.
+// A bad URL or fingerprint is one or more *ConfigError, joined; so is a folder,
+// a database or a bucket that cannot be what the URL says. A backend that does
+// not answer is an *Error, a folder in use a *LockedError.
 func Open(ctx context.Context, rawURL string, f Fingerprint) (Store, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err

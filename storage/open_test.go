@@ -6,6 +6,8 @@ package storage_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -33,6 +35,43 @@ func TestBadURLsNameTheFieldAndTheRemedy(t *testing.T) {
 		var e *storage.ConfigError
 		if !errors.As(err, &e) || e.Field != c.field || !strings.Contains(e.Allowed, c.allowed) {
 			t.Errorf("%q: %v, wanted field %s and a remedy with %q", c.url, err, c.field, c.allowed)
+		}
+	}
+}
+
+// A path that is no folder and cannot become one is named with the remedy.
+func TestAPathThatCannotBeAFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dangling := filepath.Join(dir, "dangling")
+	if err := os.Symlink(filepath.Join(dir, "nothing"), dangling); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, filepath.Join(file, "below"), dangling, filepath.Join(dir, strings.Repeat("n", 300))} {
+		_, err := storage.Open(context.Background(), "file:"+path, storagetest.Fingerprint())
+		var e *storage.ConfigError
+		if !errors.As(err, &e) || e.Field != "folder" || !strings.Contains(e.Value, path) || !strings.Contains(e.Allowed, "folder") {
+			t.Errorf("%.80s: %v", path, err)
+		}
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "mine" {
+		t.Errorf("the file holds %q: %v", b, err)
+	}
+}
+
+// Every kind of a backend's errors says what to do; those of a stored page are
+// misses, which nobody has to do anything about.
+func TestEveryFailureHasARemedy(t *testing.T) {
+	for k := storage.Unreachable; k < storage.NumKinds; k++ {
+		e := &storage.Error{Backend: "x", Op: "open", Kind: k}
+		if k == storage.Cancelled {
+			continue // the caller's own doing
+		}
+		if !strings.HasPrefix(e.Error(), "storage x: open: "+k.String()+": ") {
+			t.Errorf("%v has no remedy: %s", k, e)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestStorageErrors(t *testing.T) {
 		{"--storage keeps what a run leaves there", append(host, "--storage", "file:"+dir, "--sweep", "device-bytes=1GiB..2GiB")},
 		{`scheme is "ftp": allowed is file, redis, rediss, s3`, append(host, "--storage", "ftp://x")},
 		{"size is \"3\"", append(host, "--storage", "file:"+dir+"?size=3")},
-		{"storage file: open: ", append(host, "--storage", "file:"+file)},
+		{"storage: folder is ", append(host, "--storage", "file:"+file)},
 		{"storage redis: open: unreachable", append(host, "--storage", "redis://me:secret@"+nobody)},
 		{"storage s3: open: unreachable", append(host, "--storage", "s3://me:secret@bucket?tls=0&region=x&endpoint="+nobody)},
 	} {

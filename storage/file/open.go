@@ -6,6 +6,7 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,8 +21,9 @@ const fingerprintName = "fingerprint.json"
 
 // Open opens the subfolder of one fingerprint, and finds again every whole page
 // that is in it. A folder that cannot be written is opened for reading if it
-// holds that fingerprint. Bad options are *storage.ConfigError, a folder in use
-// *storage.LockedError, anything else *storage.Error.
+// holds that fingerprint. Bad options are *storage.ConfigError, as is a path that
+// is no folder and cannot become one; a folder in use is *storage.LockedError,
+// anything else *storage.Error.
 func Open(ctx context.Context, o Options, f storage.Fingerprint) (*Store, error) {
 	if o.Size == 0 {
 		o.Size = DefaultSize
@@ -50,7 +52,8 @@ func Open(ctx context.Context, o Options, f storage.Fingerprint) (*Store, error)
 
 func (s *Store) openError(err error) error {
 	var locked *storage.LockedError
-	if errors.As(err, &locked) {
+	var config *storage.ConfigError
+	if errors.As(err, &locked) || errors.As(err, &config) {
 		return err
 	}
 	return s.rec.Fail("open", s.dir, err)
@@ -59,6 +62,13 @@ func (s *Store) openError(err error) error {
 // acquire makes the folder and takes its lock.
 func (s *Store) acquire(f storage.Fingerprint) error {
 	err := os.MkdirAll(s.dir, 0o755)
+	if err != nil && storage.KindOf(err) == storage.Other {
+		// A file stands in the way, or no folder can be made there.
+		return &storage.ConfigError{
+			Field: "folder", Value: fmt.Sprintf("%q, which cannot be opened or made (%v)", filepath.Dir(s.dir), err),
+			Allowed: "the path of a folder, or one where a folder can be made",
+		}
+	}
 	if err == nil {
 		s.lock, err = lockFolder(s.dir, true)
 	}

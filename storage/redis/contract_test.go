@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
@@ -173,6 +174,27 @@ func TestAuthentication(t *testing.T) {
 	var e *storage.Error
 	if !errors.As(err, &e) || e.Kind != storage.Denied {
 		t.Errorf("a wrong password: %v, wanted kind denied", err)
+	}
+}
+
+// A server that has fewer databases says so in one way or another.
+func TestNoSuchDatabase(t *testing.T) {
+	for _, answer := range []string{
+		"ERR DB index is out of range", "ERR invalid DB index", "ERR value is out of range", "ERR SELECT is not allowed in cluster mode",
+	} {
+		server := miniredis.RunT(t)
+		server.Server().SetPreHook(func(p *miniserver.Peer, command string, _ ...string) bool {
+			if command != "SELECT" {
+				return false
+			}
+			p.WriteError(answer)
+			return true
+		})
+		_, err := storage.Open(ctx, "redis://"+server.Addr()+"/99", storagetest.Fingerprint())
+		var e *storage.ConfigError
+		if !errors.As(err, &e) || e.Field != "database" || !strings.HasPrefix(e.Value, "99") || !strings.Contains(e.Allowed, "0 to 15") {
+			t.Errorf("%s: %v", answer, err)
+		}
 	}
 }
 

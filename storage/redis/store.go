@@ -6,6 +6,7 @@ package redis
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,12 @@ func open(ctx context.Context, o rueidis.ClientOption, ttl time.Duration, f stor
 	s.prefix = "tc1:" + s.id.String() + ":"
 	var err error
 	if s.client, err = rueidis.NewClient(o); err != nil {
+		if noSuchDatabase(o, err) {
+			return nil, &storage.ConfigError{
+				Field: "database", Value: fmt.Sprintf("%d, which %s does not have (%v)", o.SelectDB, s.where, err),
+				Allowed: "a database of the server, which are 0 to 15 unless it is set up otherwise, and 0 on a cluster",
+			}
+		}
 		return nil, s.fail("open", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.wait)
@@ -43,6 +50,22 @@ func open(ctx context.Context, o rueidis.ClientOption, ttl time.Duration, f stor
 		return nil, s.fail("open", err)
 	}
 	return s, nil
+}
+
+// noSuchDatabase reports whether a server refused the database. Servers word it
+// differently, and have no code for it.
+func noSuchDatabase(o rueidis.ClientOption, err error) bool {
+	answer, ok := rueidis.IsRedisErr(err)
+	if !ok || o.SelectDB == 0 {
+		return false
+	}
+	text := strings.ToLower(answer.Error())
+	for _, words := range []string{"db index", "out of range", "select is not allowed"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *store) name(k storage.Key) string { return s.prefix + k.String() }

@@ -199,8 +199,8 @@ func TestServerErrors(t *testing.T) {
 func TestNoSuchBucket(t *testing.T) {
 	rawURL := strings.Replace(inProcess(t), "@pages/", "@other/", 1)
 	_, err := storage.Open(ctx, rawURL, storagetest.Fingerprint())
-	var e *storage.Error
-	if !errors.As(err, &e) || !strings.Contains(err.Error(), "bucket") {
+	var e *storage.ConfigError
+	if !errors.As(err, &e) || e.Field != "bucket" || !strings.Contains(err.Error(), `"other"`) || !strings.Contains(e.Allowed, "make it") {
 		t.Errorf("a bucket that is not there: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -47,6 +48,12 @@ func open(ctx context.Context, o settings, f storage.Fingerprint) (storage.Store
 		minio.PutObjectOptions{ContentType: "application/json", DisableMultipart: true})
 	if err != nil {
 		s.transport.CloseIdleConnections()
+		if minio.ToErrorResponse(err).Code == "NoSuchBucket" {
+			return nil, &storage.ConfigError{
+				Field: "bucket", Value: fmt.Sprintf("%q, which %s does not have", s.bucket, s.endpoint),
+				Allowed: "a bucket that exists: make it, or name another, as in s3://BUCKET/PREFIX",
+			}
+		}
 		return nil, s.fail("open", err)
 	}
 	return s, nil
