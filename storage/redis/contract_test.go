@@ -198,6 +198,19 @@ func TestNoSuchDatabase(t *testing.T) {
 	}
 }
 
+// What was not given is not quoted as if it were.
+func TestMissingHost(t *testing.T) {
+	for _, c := range []struct{ url, value string }{
+		{"redis://", "missing"}, {"redis:///3", "missing"}, {"redis:h", "missing"}, {"redis://,h:1?mode=cluster", "missing"}, {"redis://:1", `":1"`},
+	} {
+		_, err := storage.Open(ctx, c.url, storagetest.Fingerprint())
+		var e *storage.ConfigError
+		if !errors.As(err, &e) || e.Field != "host" || e.Value != c.value || !strings.Contains(e.Allowed, "HOST:PORT") {
+			t.Errorf("%s: %v, wanted a host that is %s", c.url, err, c.value)
+		}
+	}
+}
+
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct{ url, field string }{
 		{"redis://", "host"},

@@ -37,12 +37,15 @@ func options(u *url.URL) (rueidis.ClientOption, time.Duration, error) {
 	s := storage.NewSettings(u)
 	// No retries: a failed read is a miss at once, and the engine goes on.
 	o := rueidis.ClientOption{DisableCache: true, DisableRetry: true, ClientName: "treecore"}
-	for _, host := range strings.Split(u.Host, ",") {
+	for _, given := range strings.Split(u.Host, ",") {
+		host := given
 		if !strings.Contains(host, ":") {
 			host += ":6379"
 		}
-		if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
-			s.Bad("host", strconv.Quote(host), "HOST:PORT, several joined by commas")
+		if given == "" {
+			s.Bad("host", "missing", "HOST or HOST:PORT, as in redis://HOST:PORT/0, several joined by commas")
+		} else if name, port, err := net.SplitHostPort(host); err != nil || name == "" || port == "" {
+			s.Bad("host", strconv.Quote(given), "HOST or HOST:PORT, several joined by commas")
 		}
 		o.InitAddress = append(o.InitAddress, host)
 	}
