@@ -22,8 +22,12 @@ var openers struct {
 }
 
 // Register makes Open know a scheme. The packages of the backends call it when
-// they are imported; the last one to register a scheme has it.
+// they are imported; the last one to register a scheme has it. A nil opener is
+// ignored: a scheme that nobody else registered stays unknown to Open.
 func Register(scheme string, open Opener) {
+	if open == nil {
+		return
+	}
 	openers.Lock()
 	defer openers.Unlock()
 	i, found := slices.BinarySearch(openers.schemes, scheme)

@@ -123,3 +123,21 @@ func TestC017VariantsNameEveryField(t *testing.T) {
 		}
 	}
 }
+
+// A nil opener neither breaks Open nor takes a scheme away.
+func TestRegisterIgnoresNil(t *testing.T) {
+	storage.Register("nobody", nil)
+	storage.Register("file", nil)
+	var e *storage.ConfigError
+	_, err := storage.Open(context.Background(), "nobody:x", storagetest.Fingerprint())
+	if !errors.As(err, &e) || e.Field != "scheme" || strings.Contains(e.Allowed, "nobody") {
+		t.Errorf("a scheme without an opener: %v", err)
+	}
+	s, err := storage.Open(context.Background(), "file:"+t.TempDir(), storagetest.Fingerprint())
+	if err != nil {
+		t.Fatalf("the scheme that was there before: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
