@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"os"
 )
 
 // writeJSON writes a document.
@@ -28,5 +27,12 @@ func writeJSONTo(out io.Writer, file string, x any) error {
 		_, err := out.Write(b.Bytes())
 		return err
 	}
-	return os.WriteFile(file, b.Bytes(), 0o644)
+	r, err := openReport(file)
+	if err != nil {
+		return err
+	}
+	return r.write(func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
 }

@@ -168,43 +168,29 @@ func (r *replayFlags) run(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	out := c.OutOrStdout()
-	closeOut := func() error { return nil }
-	created := "" // report file that this run made
+	var file *reportFile // nil: the report goes to the standard output
 	if r.json != "" && r.json != stdoutName {
-		// Opened before the run, so that a bad path is found at once; emptied
-		// after it, so that a run that fails leaves an earlier report alone.
-		_, before := os.Stat(r.json)
-		f, err := os.OpenFile(r.json, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
+		// Looked at before the run, so that a bad path is found at once.
+		if file, err = openReport(r.json); err != nil {
 			return fmt.Errorf("--json: the file cannot be written, name another: %w", errors.Join(err, closeLog()))
-		}
-		out, closeOut = f, f.Close
-		if before != nil {
-			created = r.json
 		}
 	}
 	result, err := r.replay(c, w, sizes)
 	if err = errors.Join(err, closeLog()); err != nil {
-		_ = closeOut() // the run's own error says more
-		if created != "" {
-			_ = os.Remove(created)
+		if file != nil {
+			_ = file.close() // the run's own error says more
 		}
 		return err
 	}
-	if f, ok := out.(*os.File); ok && r.json != "" && r.json != stdoutName {
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			if err := f.Truncate(0); err != nil {
-				return &failure{fmt.Errorf("the report cannot be written: %w", err)}
-			}
-		}
+	switch {
+	case file != nil:
+		err = file.write(func(w io.Writer) error { return writeJSON(w, result) })
+	case r.json != "":
+		err = writeJSON(c.OutOrStdout(), result)
+	default:
+		err = result.WriteTable(c.OutOrStdout())
 	}
-	if r.json != "" {
-		err = writeJSON(out, result)
-	} else {
-		err = result.WriteTable(out)
-	}
-	if err = errors.Join(err, closeOut()); err != nil {
+	if err != nil {
 		return &failure{fmt.Errorf("the report cannot be written: %w", err)}
 	}
 	return nil
