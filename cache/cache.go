@@ -69,6 +69,12 @@ type Broken struct {
 	WindowCheck bool
 }
 
+// Bounds of what a cache starts at once: more is a slip, and could take all memory.
+const (
+	maxWorkers = 1 << 10 // goroutines of the host tier, or of one kind of storage operation
+	maxQueue   = 1 << 20 // copies of one direction
+)
+
 // Grid returns the checkpoint grid for a state kernel that yields states every
 // chunk tokens and a tree with the given page: their smallest common multiple.
 // It is 0 if one of them is below 1, and at most the largest int.

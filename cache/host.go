@@ -87,7 +87,7 @@ type HostOptions struct {
 	// too.
 	Sidecars []Sidecar
 	// Workers and Queue are those of pool.EngineOptions, and so are Manual,
-	// Started and Waited.
+	// Started and Waited. At most 1024 workers, and 1<<20 copies in the queue.
 	Workers, Queue int
 	Manual         bool
 	Started        func(id int64, c pool.Copy)
@@ -179,6 +179,8 @@ func (h *HostOptions) validate(c *Cache, page int) error {
 		check(h.Pools.Mamba >= 1 && h.Pools.Mamba <= most, "Host.Pools.Mamba", h.Pools.Mamba, fmt.Sprintf("1 (one state) to %d", most))
 	}
 	check(h.Policy < numWritePolicies, "Host.Policy", int(h.Policy), "WriteThrough, WriteThroughSelective or WriteBack")
+	check(h.Workers >= 0 && h.Workers <= maxWorkers, "Host.Workers", h.Workers, fmt.Sprintf("1 to %d, or 0 for the default", maxWorkers))
+	check(h.Queue >= 0 && h.Queue <= maxQueue, "Host.Queue", h.Queue, fmt.Sprintf("1 to %d, or 0 for the default", maxQueue))
 	check(h.LoadBackThreshold >= 0, "Host.LoadBackThreshold", h.LoadBackThreshold, "1 or more, or 0 for the default")
 	for _, n := range h.SlotBytes {
 		check(n == 0 || n >= pool.StampBytes, "Host.SlotBytes", n, fmt.Sprintf("%d or more, or 0 for that", pool.StampBytes))

@@ -73,7 +73,8 @@ type StorageOptions struct {
 	// FullElsewhere says that another rank has the same Full state and writes it:
 	// this one writes the other components only (rule ST-14).
 	FullElsewhere bool
-	// Workers, Batch, Manual, Started and Now are those of queue.Options.
+	// Workers, Batch, Manual, Started and Now are those of queue.Options; at most
+	// 1024 workers.
 	Workers int
 	Batch   int
 	Manual  bool
@@ -146,8 +147,8 @@ func (o *StorageOptions) validate(c *Cache) error {
 	if o.Batch < 0 {
 		bad("Storage.Batch", strconv.Itoa(o.Batch), "1 or more pages, or 0 for the default")
 	}
-	if o.Workers < 0 {
-		bad("Storage.Workers", strconv.Itoa(o.Workers), "1 or more, or 0 for the default")
+	if o.Workers < 0 || o.Workers > maxWorkers {
+		bad("Storage.Workers", strconv.Itoa(o.Workers), fmt.Sprintf("1 to %d, or 0 for the default", maxWorkers))
 	}
 	return errors.Join(problems...)
 }

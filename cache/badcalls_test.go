@@ -1,0 +1,54 @@
+// Copyright The treecore Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/treecore/treecore/storage/storagetest"
+	"github.com/treecore/treecore/tree"
+)
+
+// Numbers of goroutines and of copies in line have bounds, which the error tells.
+func TestBoundsOfWorkersAndQueue(t *testing.T) {
+	for _, c := range []struct {
+		workers, queue int
+		field, allowed string // field "": it is fine
+	}{
+		{0, 0, "", ""},
+		{1, 1, "", ""},
+		{maxWorkers, maxQueue, "", ""},
+		{-1, 0, "Host.Workers", "1 to 1024"},
+		{maxWorkers + 1, 0, "Host.Workers", "1 to 1024"},
+		{math.MaxInt, 0, "Host.Workers", "1 to 1024"},
+		{0, -1, "Host.Queue", "1 to 1048576"},
+		{0, maxQueue + 1, "Host.Queue", "1 to 1048576"},
+		{0, math.MaxInt, "Host.Queue", "1 to 1048576"},
+	} {
+		cache, err := New(Options{Pools: PoolSizes{Full: 8}, Host: &HostOptions{Pools: PoolSizes{Full: 8}, Workers: c.workers, Queue: c.queue}})
+		if c.field == "" {
+			if err != nil {
+				t.Errorf("%d workers, queue of %d: %v", c.workers, c.queue, err)
+				continue
+			}
+			cache.Close()
+			continue
+		}
+		var bad *tree.ConfigError
+		if !errors.As(err, &bad) || bad.Field != c.field || !strings.Contains(bad.Allowed, c.allowed) {
+			t.Errorf("%d workers, queue of %d: %v", c.workers, c.queue, err)
+		}
+	}
+	s := shelves(t, tiers{page: 1, device: PoolSizes{Full: 8}, host: PoolSizes{Full: 8}, unattached: true})
+	for _, n := range []int{-1, maxWorkers + 1, math.MaxInt} {
+		var bad *tree.ConfigError
+		err := s.cache.AttachStorage(StorageOptions{Store: storagetest.NewMemory(storagetest.Fingerprint()), Workers: n})
+		if !errors.As(err, &bad) || bad.Field != "Storage.Workers" || !strings.Contains(bad.Allowed, "1 to 1024") || s.cache.Storage() != nil {
+			t.Errorf("%d workers of storage: %v", n, err)
+		}
+	}
+}
