@@ -52,3 +52,30 @@ func TestBoundsOfWorkersAndQueue(t *testing.T) {
 		}
 	}
 }
+
+// A request that no cache has made answers questions about nothing.
+func TestZeroRequest(t *testing.T) {
+	var r Request
+	mine := []tree.Slot{7}
+	for id := tree.Full; id <= tree.NumComponents; id++ {
+		dst, err := r.AppendSlots(mine, id)
+		var bad *ArgumentError
+		if !errors.As(err, &bad) || bad.Field != "request" || len(dst) != 1 || dst[0] != 7 {
+			t.Errorf("component %d: %v, %v", id, dst, err)
+		}
+	}
+	if o := r.Origin(); o != (Origin{}) {
+		t.Errorf("it comes from %+v", o)
+	}
+	if r.Row().Len() != 0 {
+		t.Error("it has slots")
+	}
+}
+
+func TestNoRanks(t *testing.T) {
+	for _, n := range []int{0, -1, math.MinInt} {
+		if got := NewCollectives(n); got != nil {
+			t.Errorf("%d ranks: %v", n, got)
+		}
+	}
+}

@@ -23,8 +23,11 @@ type Collective interface {
 }
 
 // NewCollectives returns a Collective for each of n ranks of this process: one
-// goroutine a rank. They keep no goroutines of their own.
+// goroutine a rank. They keep no goroutines of their own. Below 1 it is nil.
 func NewCollectives(n int) []Collective {
+	if n < 1 {
+		return nil
+	}
 	g := &rankGroup{size: n}
 	g.round = newRound()
 	out := make([]Collective, n)

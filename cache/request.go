@@ -139,9 +139,13 @@ func (r *Request) Row() tree.Slots {
 
 // AppendSlots appends the slots of a component to dst, one for each allocated
 // position: those of Full, or those of SWA, where 0 says that the position has
-// none any more. Other components have no row, which is an *ArgumentError.
+// none any more. Other components have no row, which is an *ArgumentError, as is a
+// request that no cache has made.
 func (r *Request) AppendSlots(dst []tree.Slot, id tree.Component) ([]tree.Slot, error) {
 	c := r.cache
+	if c == nil {
+		return dst, &ArgumentError{Op: "AppendSlots", Field: "request", Problem: "it is of no cache: use what NewRequest returned"}
+	}
 	if id == tree.Mamba || c.pool(id) == nil {
 		return dst, &ArgumentError{Op: "AppendSlots", Field: "component", Problem: id.String() + " has no slot for each position"}
 	}
