@@ -165,23 +165,37 @@ func (q *Queue) serve(k Kind) {
 	}
 }
 
-// InFlight returns how many operations of a kind were started and not taken.
-func (q *Queue) InFlight(k Kind) int { return len(q.lines[k]) }
+// line returns the operations of a kind that were started and not taken; an
+// unknown kind has none.
+func (q *Queue) line(k Kind) []*Operation {
+	if k >= NumKinds {
+		return nil
+	}
+	return q.lines[k]
+}
+
+// InFlight returns how many operations of a kind were started and not taken; 0
+// for an unknown kind.
+func (q *Queue) InFlight(k Kind) int { return len(q.line(k)) }
 
 // Finished returns how many of them have ended in a row, the oldest first.
 func (q *Queue) Finished(k Kind) int {
-	for i, o := range q.lines[k] {
+	line := q.line(k)
+	for i, o := range line {
 		if !o.Ended() {
 			return i
 		}
 	}
-	return len(q.lines[k])
+	return len(line)
 }
 
 // Take returns the n oldest operations of a kind, or as many of them as have
-// ended in a row, and forgets them.
+// ended in a row, and forgets them. With n below 1 it takes none.
 func (q *Queue) Take(k Kind, n int) []*Operation {
 	n = min(n, q.Finished(k))
+	if n < 1 {
+		return nil
+	}
 	taken := q.lines[k][:n:n]
 	q.lines[k] = q.lines[k][n:]
 	return taken
@@ -189,7 +203,7 @@ func (q *Queue) Take(k Kind, n int) []*Operation {
 
 // Wait waits until all operations of a kind that were started have ended.
 func (q *Queue) Wait(ctx context.Context, k Kind) error {
-	for _, o := range q.lines[k] {
+	for _, o := range q.line(k) {
 		if q.opts.Manual {
 			q.Complete(o.id)
 			continue

@@ -279,3 +279,24 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("%v, complete %v, %v", err, w.Complete(), w.Err())
 	}
 }
+
+// A kind that is none has no operations, and fewer than none are not taken.
+func TestUnknownKind(t *testing.T) {
+	r := newRig(t, queue.Options{Manual: true})
+	w := r.queue.Write(pages("full", 3, 1), nil)
+	for _, k := range []queue.Kind{queue.NumKinds, math.MaxUint8} {
+		if n, m := r.queue.InFlight(k), r.queue.Finished(k); n != 0 || m != 0 {
+			t.Errorf("%v: %d in flight, %d finished", k, n, m)
+		}
+		if got := r.queue.Take(k, 1); len(got) != 0 {
+			t.Errorf("%v: took %d", k, len(got))
+		}
+		if err := r.queue.Wait(context.Background(), k); err != nil || w.Ended() {
+			t.Errorf("%v: %v", k, err)
+		}
+	}
+	r.queue.Complete(w.ID())
+	if got := r.queue.Take(queue.Write, -1); len(got) != 0 || r.queue.InFlight(queue.Write) != 1 {
+		t.Errorf("took %d, %d are left", len(got), r.queue.InFlight(queue.Write))
+	}
+}
