@@ -5,6 +5,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/treecore/treecore/pool"
 	"github.com/treecore/treecore/tree"
@@ -73,11 +74,15 @@ func (c *Cache) Admit(r *Request) error { return c.AdmitWithin(r, NoQuota) }
 
 // AdmitWithin is Admit with a quota for the load back: the most Full tokens that
 // it may take of the device beyond those that its own lock keeps from eviction.
-// What was fetched to a staging area and exceeds it is a shortage.
+// What was fetched to a staging area and exceeds it is a shortage. 0 loads nothing
+// that needs room, NoQuota has no limit; a quota below that is an *ArgumentError.
 func (c *Cache) AdmitWithin(r *Request, quota int) error {
 	const op = "Admit"
 	if err := c.guard(op, r, Waiting, "a request is admitted once"); err != nil {
 		return err
+	}
+	if quota < NoQuota {
+		return &ArgumentError{Op: op, Field: "quota", Problem: fmt.Sprintf("%d tokens: 0 or more, or NoQuota (%d)", quota, NoQuota)}
 	}
 	if ready, err := c.endPrefetch(r); err != nil {
 		return c.fail(op, err)

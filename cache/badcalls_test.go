@@ -79,3 +79,33 @@ func TestNoRanks(t *testing.T) {
 		}
 	}
 }
+
+// Numbers below the range are refused, and nothing is evicted or admitted.
+func TestNumbersBelowTheRange(t *testing.T) {
+	m := demoted(t, 64, WriteThrough, 20, 12)
+	before, stats := m.cache.Usage(tree.Full), m.cache.Stats()
+	for _, n := range []int{-1, math.MinInt} {
+		freed, err := m.cache.Evict(tree.Full, n)
+		var bad *ArgumentError
+		if !errors.As(err, &bad) || bad.Op != "Evict" || bad.Field != "n" || !strings.Contains(bad.Problem, "0 or more") || freed != (tree.Units{}) {
+			t.Errorf("evict %d: %v, %v", n, freed, err)
+		}
+	}
+	r, err := m.cache.NewRequest(RequestParams{Tokens: span(1, 40)})
+	m.ok(err)
+	stats.Requests++
+	for _, quota := range []int{-2, math.MinInt} {
+		var bad *ArgumentError
+		if err := m.cache.AdmitWithin(r, quota); !errors.As(err, &bad) || bad.Field != "quota" || !strings.Contains(bad.Problem, "0 or more") {
+			t.Errorf("quota %d: %v", quota, err)
+		}
+	}
+	if r.State() != Waiting || m.cache.Usage(tree.Full) != before || m.cache.Stats() != stats {
+		t.Errorf("the request is %v, the device %+v before and %+v after", r.State(), before, m.cache.Usage(tree.Full))
+	}
+	if freed, err := m.cache.Evict(tree.Full, 0); err != nil || freed != (tree.Units{}) {
+		t.Errorf("evict 0: %v, %v", freed, err)
+	}
+	m.ok(m.cache.AdmitWithin(r, NoQuota))
+	wantInt(t, "reused", r.Len(), 32)
+}

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/treecore/treecore/pool"
 	"github.com/treecore/treecore/tree"
@@ -53,7 +54,8 @@ func (c *Cache) pool(id tree.Component) *pool.Paged {
 
 // Evict drops cached data until n units of a component came free or nothing of
 // it is left to evict. It returns what was freed of each component; whole nodes
-// go, so it may be more than n.
+// go, so it may be more than n. A component that is not configured, and n below
+// 0, is an *ArgumentError.
 func (c *Cache) Evict(id tree.Component, n int) (tree.Units, error) {
 	const op = "Evict"
 	if c.broken != nil {
@@ -61,6 +63,9 @@ func (c *Cache) Evict(id tree.Component, n int) (tree.Units, error) {
 	}
 	if c.pool(id) == nil {
 		return tree.Units{}, &ArgumentError{Op: op, Field: "component", Problem: id.String() + " is not configured"}
+	}
+	if n < 0 {
+		return tree.Units{}, &ArgumentError{Op: op, Field: "n", Problem: fmt.Sprintf("%d units: 0 or more", n)}
 	}
 	var want tree.Units
 	want[id] = n
