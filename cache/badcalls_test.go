@@ -109,3 +109,21 @@ func TestNumbersBelowTheRange(t *testing.T) {
 	m.ok(m.cache.AdmitWithin(r, NoQuota))
 	wantInt(t, "reused", r.Len(), 32)
 }
+
+// A store cannot be attached to a cache that was closed: nobody would end the
+// goroutines of its queue. TestMain finds those that are left.
+func TestAttachToAClosedCache(t *testing.T) {
+	for _, host := range []*HostOptions{nil, {Pools: PoolSizes{Full: 8}}} {
+		c, err := New(Options{Pools: PoolSizes{Full: 8}, Host: host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		c.Close()
+		err = c.AttachStorage(StorageOptions{Store: storagetest.NewMemory(storagetest.Fingerprint())})
+		var closed *ClosedError
+		if !errors.As(err, &closed) || closed.Op != "AttachStorage" || c.Storage() != nil || c.Tree().Switches().Storage {
+			t.Errorf("%v, queue %v", err, c.Storage())
+		}
+	}
+}

@@ -117,6 +117,7 @@ type Cache struct {
 	epoch   uint64 // raised by whatever may make an earlier match wrong
 	stats   Stats
 	broken  error
+	closed  bool // by Close
 
 	joined tree.Slots // a row put together for the tree; reused
 }

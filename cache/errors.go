@@ -44,6 +44,14 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("%s: request %d is %v: %s", e.Op, e.Request, e.State, e.Problem)
 }
 
+// ClosedError refuses what would start something in a cache that was closed.
+// Nothing has changed.
+type ClosedError struct{ Op string }
+
+func (e *ClosedError) Error() string {
+	return e.Op + ": the cache is closed: make a new one with New"
+}
+
 // TooLargeError says that a request cannot fit however long it waits: even
 // alone it needs more slots of a component than the pool has.
 type TooLargeError struct {

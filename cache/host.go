@@ -419,6 +419,7 @@ func (c *Cache) drain() (waited bool, err error) {
 // afterwards. Without a host tier, and a second time, it does nothing. Ranks need
 // not close together.
 func (c *Cache) Close() {
+	c.closed = true
 	if c.host == nil {
 		return
 	}

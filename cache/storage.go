@@ -163,11 +163,14 @@ func (o *StorageOptions) validate(c *Cache) error {
 //
 // Options that are wrong are one or more *tree.ConfigError, joined; work in
 // flight, or another store that is attached, is a *BusyError or an
-// *AttachedError. Nothing has changed then.
+// *AttachedError, a cache that was closed a *ClosedError. Nothing has changed then.
 func (c *Cache) AttachStorage(o StorageOptions) error {
 	const op = "AttachStorage"
 	if c.broken != nil {
 		return c.broken
+	}
+	if c.closed {
+		return &ClosedError{Op: op}
 	}
 	if err := o.validate(c); err != nil {
 		return err
