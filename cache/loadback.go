@@ -77,7 +77,7 @@ func (c *Cache) tryLoad(r *Request, l *load, quota int) (bool, error) {
 	switch {
 	case spec.Pinned,
 		n < c.host.opts.LoadBackThreshold && len(spec.Aux) == 0,
-		quota >= 0 && n > quota+l.device.Delta:
+		quota >= 0 && n-l.device.Delta > quota:
 		return false, nil
 	}
 	full, err := c.deviceSlots(tree.Full, n)

@@ -187,7 +187,7 @@ func (c *Cache) splice(r *Request, p splicePlan, quota int) (short, err error) {
 // them, or none.
 func (c *Cache) spliceRoom(h *hold, d, quota int, base tree.Receipt) (full, swa tree.Slots, short, err error) {
 	n := h.end() - d
-	if quota >= 0 && n > quota+base.Delta {
+	if quota >= 0 && n-base.Delta > quota {
 		return nil, nil, &pool.ExhaustedError{Pool: tree.Full.String(), Want: n, Free: quota + base.Delta}, nil
 	}
 	lack := func(id tree.Component, n int) error {

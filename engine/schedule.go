@@ -134,6 +134,13 @@ func (e *Engine) admit(ctx context.Context) error {
 		err := harmless(e.cache.Admit(t.request))
 		var fetching *cache.FetchingError
 		switch {
+		case errors.As(err, new(*cache.BaseGoneError)):
+			// What was fetched stood on something that went: ask again.
+			if err := e.cache.Prefetch(t.request); err != nil {
+				return err
+			}
+			i++
+			continue
 		case errors.As(err, &fetching):
 			i++
 			continue
