@@ -108,6 +108,9 @@ func TestParkedFetches(t *testing.T) {
 	s := tight(t, 8, tiers{stop: WaitComplete}, span(11, 18), span(21, 24), span(31, 38))
 	first := s.wait(span(11, 18))
 	second, third := s.parked(span(21, 24)), s.parked(span(31, 38))
+	if read, parked := second.Reading(); read != nil || !parked {
+		t.Fatalf("the second reads %v, parked %v", read, parked)
+	}
 	for range 3 {
 		s.tick()
 		s.ready(second, false)
@@ -121,6 +124,9 @@ func TestParkedFetches(t *testing.T) {
 	s.admit(first)
 	s.finishLoads(first)
 	s.tick() // the next has room, and the one after it has not
+	if read, parked := second.Reading(); read == nil || read.Kind() != queue.Read || parked {
+		t.Fatalf("the second reads %v, parked %v", read, parked)
+	}
 	s.sync()
 	s.ready(second, true)
 	s.ready(third, false)

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"github.com/treecore/treecore/pool"
+	"github.com/treecore/treecore/storage/queue"
 	"github.com/treecore/treecore/tree"
 )
 
@@ -98,7 +99,7 @@ func (r *Request) Protected() int { return r.protected }
 // admission (rule MX-7), and what the lower tiers could have given besides.
 type Origin struct {
 	Device  int // were there
-	Host    int // were loaded from the host for it
+	Host    int // were loaded from the host for it; none where it is a staging area
 	Storage int // were fetched from the store for it
 	// HostMissed were on the host and were not loaded: too few to be worth it, or
 	// there was no room on the device, or not within the quota.
@@ -117,9 +118,23 @@ func (r *Request) Origin() Origin {
 		o.Storage = min(r.loaded, below)
 		o.Host = below - o.Storage
 		o.Device -= below
+		if r.cache.bufferOnly() { // what was spliced has gone, and others have computed more
+			o.Host, o.Device = 0, o.Device+o.Host
+		}
 	}
 	o.StorageMissed = max(0, r.offered-r.came)
 	return o
+}
+
+// Reading returns the read from the store that was begun for a waiting request;
+// nil before and after it, and without one. parked says that something was found
+// and waits for room on the host to be read, as with HostOptions.BufferOnly it
+// may. It is for driving a manual queue.
+func (r *Request) Reading() (read *queue.Operation, parked bool) {
+	if r.fetch == nil {
+		return nil, false
+	}
+	return r.fetch.read, r.fetch.parked
 }
 
 // Len returns the number of positions that are computed.

@@ -179,6 +179,25 @@ func TestSpliceOfAWindow(t *testing.T) {
 	s.over(r)
 }
 
+// A window that was fetched lets a match go on behind it, to what the device had:
+// that came from no host.
+func TestSpliceOpensTheWayBehind(t *testing.T) {
+	s := staging(t, true)
+	s.warm(span(1, 16))
+	s.serve(span(1, 8)...)
+	s.sync()
+	r := s.ask(join(span(1, 16), span(201, 205))...)
+	s.sync()
+	s.ready(r, true)
+	s.overtake(8, 16)
+	s.admitHeld(r)
+	s.splices(0, 8, 0)
+	wantInt(t, "reused", r.Len(), 20)
+	s.origin(r, 20, 0, 0)
+	wantInt(t, "from the host", int(s.cache.Stats().ReusedFromHost), 0)
+	s.over(r)
+}
+
 // X-BO-15c: the device has no room yet; what was fetched stays, but not for ever.
 func TestSpliceIsDeferred(t *testing.T) {
 	for _, passes := range []int{1, mostDeferrals} {
