@@ -93,6 +93,9 @@ func (d *driver) drive(ctx context.Context) error {
 		if err := d.startStep(); err != nil {
 			return err
 		}
+		if err := d.stage(); err != nil {
+			return err
+		}
 		d.rec.sample(d.now, d.cache)
 	}
 	if d.ended != len(d.jobs) {
@@ -109,6 +112,9 @@ func (d *driver) advance() error {
 	copied, err := d.link.advance(d.now, d.cache.c)
 	if err != nil {
 		return err
+	}
+	if copied {
+		d.shelf.settle()
 	}
 	written, err := d.shelf.advance(d.now, d.cache.c)
 	if err != nil {

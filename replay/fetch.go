@@ -12,7 +12,7 @@ import (
 
 // join puts a request in line. What storage has of its prompt begins to come.
 func (d *driver) join(j *job) error {
-	j.asked = false
+	j.asked, j.dropped = false, 0
 	d.line.join(j)
 	if d.o.Concurrency > 0 {
 		return nil // it comes when it is its turn
@@ -130,7 +130,7 @@ func (d *driver) look(j *job) (ready bool, err error) {
 	d.shelf.reach(j, d.cache.c)
 	if ready, err = d.cache.ready(j.waiting); ready {
 		d.shelf.cut(j)
-	} else if at, ok := d.link.next(); ok && d.shelf.reading(j) < 0 {
+	} else if at, ok := d.link.next(); ok && !d.o.bufferOnly && d.shelf.reading(j) < 0 {
 		// What was read may have to wait for the host copy of what it stands on. One
 		// that takes no time ends at a later moment, too, so that it is seen.
 		d.wakeWaiting(max(at, d.now+1))
@@ -192,7 +192,7 @@ func (d *driver) awaitWrite() (bool, error) {
 	}
 	d.link.standStill(end)
 	d.shelf.next(queue.Write, d.cache.c)
-	return true, d.cache.c.Tick()
+	return true, d.shelf.tick(d.cache.c)
 }
 
 // mayWait is awaitWrite for a running request that found something short: under

@@ -79,7 +79,7 @@ func hostOptions(o *Options, s *sizes, l *link) *cache.HostOptions {
 		return nil
 	}
 	return &cache.HostOptions{
-		Pools: s.host, Policy: o.writePolicy, Manual: true, Queue: 1 << 20,
+		Pools: s.host, Policy: o.writePolicy, BufferOnly: o.bufferOnly, Manual: true, Queue: 1 << 20,
 		Started: l.started, Waited: l.waited,
 	}
 }
@@ -91,7 +91,7 @@ func hostReport(run *run, x *Report) *Host {
 	}
 	s := run.meter.c.Stats()
 	h := &Host{
-		WritePolicy: o.writePolicy.String(), Bandwidth: o.HostBandwidth, Latency: o.HostLatency.Seconds(),
+		WritePolicy: o.writePolicyName(), Bandwidth: o.HostBandwidth, Latency: o.HostLatency.Seconds(),
 		Pools:   Pools{Full: run.sizes.hostSize.Full, SWA: run.sizes.hostSize.SWA, Mamba: run.sizes.hostSize.Mamba},
 		Backups: s.Backups, BackedUp: byComponent(o, s.BackedUp), BackupsRefused: s.BackupsRefused,
 		BytesToHost: int64(l.moved[pool.ToHost]), LoadBacks: s.LoadBacks, LoadedBack: byComponent(o, s.LoadedBack),

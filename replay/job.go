@@ -40,6 +40,7 @@ type job struct {
 	// While it is in line, with a storage tier:
 	asked    bool           // storage was asked for it
 	waiting  *cache.Request // nil: there is no need for one yet
+	dropped  int            // how often what was fetched was lost, since what it went on from had gone
 	fetching bool           // it was its turn, and what is fetched was not there
 	since    time.Duration  // from when on
 

@@ -28,6 +28,9 @@ type link struct {
 	// under write-back need.
 	stall   time.Duration
 	stalled time.Duration // sum of waits
+	// wake asks for a moment at which a copy ends, since somebody may wait for it;
+	// nil: whoever does asks himself.
+	wake func(time.Duration)
 }
 
 type flight struct {
@@ -57,6 +60,9 @@ func (l *link) started(id int64, c pool.Copy) {
 	end := max(l.now, l.free[d]) + l.latency + time.Duration(bytes/l.bandwidth*float64(time.Second))
 	l.free[d], l.moved[d] = end, l.moved[d]+bytes
 	l.flights[d] = append(l.flights[d], flight{id, end})
+	if l.wake != nil {
+		l.wake(end)
+	}
 }
 
 // waited notes that a call could not go on before a copy had ended.
@@ -109,6 +115,11 @@ func (l *link) next() (time.Duration, bool) {
 		return 0, false
 	}
 	return l.flights[pool.ToHost][0].end, true
+}
+
+// busy reports whether a copy is on its way.
+func (l *link) busy() bool {
+	return l != nil && len(l.flights[pool.ToHost])+len(l.flights[pool.ToDevice]) > 0
 }
 
 // begin gives the moment at which work may begin: now, or when what the calls so

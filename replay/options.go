@@ -59,7 +59,8 @@ type Options struct {
 	// 0: there is none; model.Unlimited: as much as the workload can use.
 	HostBytes int64
 	// WritePolicy says when data is copied to the host: write-through,
-	// write-through-selective or write-back. Empty: write-through.
+	// write-through-selective or write-back; or buffer-only: the host is a staging
+	// area between device and storage, and keeps nothing. Empty: write-through.
 	WritePolicy string
 	// HostBandwidth is what the link to the host moves in a second in each
 	// direction, in bytes, and HostLatency what a copy takes besides. 0: the
@@ -121,6 +122,7 @@ type Options struct {
 
 	uncut        bool // pools as large as the device, for tests
 	writePolicy  cache.WritePolicy
+	bufferOnly   bool // then with write-through
 	stopPolicy   cache.StopPolicy
 	assumedRates bool // a rate is neither given nor in the profile
 }
@@ -183,13 +185,10 @@ func (o Options) complete() (Options, error) {
 	if o.HostBytes < 0 {
 		bad("host bytes", o.HostBytes, "1 or more, unlimited, or 0 for none")
 	}
-	var err error
 	if o.WritePolicy == "" {
 		o.WritePolicy = cache.WriteThrough.String()
 	}
-	if o.writePolicy, err = cache.ParseWritePolicy(o.WritePolicy); err != nil {
-		problems = append(problems, err)
-	}
+	problems = append(problems, o.completeWritePolicy()...)
 	if o.HostBandwidth == 0 {
 		o.HostBandwidth = DefaultHostBandwidth
 	}

@@ -147,6 +147,9 @@ func (d *driver) admit(left int) (int, error) {
 			continue
 		}
 		n, short, err := d.tryAdmit(j, left)
+		if d.lostBase(j, err) {
+			continue
+		}
 		if lack := neverFits(err); lack != nil {
 			d.line.leave()
 			if err := d.leave(j); err != nil {
@@ -167,6 +170,11 @@ func (d *driver) admit(left int) (int, error) {
 				d.events.schedule(event{at: at, kind: eventWake})
 			}
 			return 0, nil
+		case short && d.o.bufferOnly:
+			if wait, err := d.awaitCopies(); wait || err != nil {
+				return 0, err
+			}
+			fallthrough
 		case short:
 			waited, err := d.awaitWrite()
 			if err != nil {
@@ -197,8 +205,9 @@ func (d *driver) tryAdmit(j *job, left int) (n int, short bool, err error) {
 	if err := d.cache.match(r); err != nil {
 		return 0, false, err
 	}
-	// A load back takes slots for good: look first whether it will be of use.
-	if m := r.Match(); len(d.running) > 0 && m.HostHitLen > 0 {
+	// A load back, or what was fetched to a staging area, takes slots for good: look
+	// first whether it will be of use.
+	if m := r.Match(); len(d.running) > 0 && (m.HostHitLen > 0 || d.o.bufferOnly) {
 		j.computed = r.Matched()
 		if n = d.chunk(j, left); n == 0 || !d.roomFor(j, n) {
 			return 0, n > 0, d.standBy(j)

@@ -15,7 +15,7 @@ const (
 	eventReady  eventKind = iota // a request gets in line
 	eventStep                    // the prefill step in flight is done
 	eventDecode                  // a request has generated some tokens
-	eventWake                    // a backup or a write has ended that kept slots locked
+	eventWake                    // a copy or a write has ended that kept slots locked, or for which others waited
 	eventFetch                   // what is fetched from storage is there, or need not be waited for
 )
 

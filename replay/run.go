@@ -79,6 +79,9 @@ func prepare(ctx context.Context, w *workload.Workload, o Options) (*run, error)
 	r.rec = newRecorder(&r.o, &r.sizes, len(w.Requests))
 	r.driver = newDriver(w, &r.o, r.sizes, &r.meter, r.rec)
 	r.driver.link = r.link
+	if o.bufferOnly {
+		r.link.wake = r.driver.wakeUp
+	}
 	if err := r.attachStorage(ctx); err != nil {
 		r.meter.c.Close()
 		return nil, err

@@ -27,6 +27,9 @@ type shelf struct {
 	stop      cache.StopPolicy
 	timeout   queue.Timeout
 	wake      func(time.Duration) // asks for a look at those who wait
+	wrote     func(time.Duration) // asks for a moment at which a write ends; nil: whoever waits asks himself
+	staging   bool                // the host is a staging area: ticks begin reads for any that wait for room
+	found     []finding           // those, and the one whose answer is being served
 	asker     *job                // for whom an operation is being started; nil: for nobody
 	now       time.Duration
 
@@ -91,12 +94,15 @@ func (s *shelf) started(o *queue.Operation) {
 	s.count[k]++
 	s.flights[k] = append(s.flights[k], errand{o, s.asker, s.now, turn, end})
 	if k == queue.Write {
-		return // nobody waits for it
+		if s.wrote != nil {
+			s.wrote(end)
+		}
+		return // nobody else waits for it
 	}
 	if len(s.flights[k]) == 1 {
 		s.wake(end) // the others when it is their turn
 	}
-	if s.stop != cache.WaitTimeout {
+	if s.stop != cache.WaitTimeout || k == queue.Read && s.staging {
 		return
 	}
 	from, tokens := s.now, 0
@@ -130,7 +136,7 @@ func (s *shelf) advance(now time.Duration, c *cache.Cache) (written bool, err er
 			}
 		}
 		if any && k != queue.Lookup {
-			if err := c.Tick(); err != nil {
+			if err := s.tick(c); err != nil {
 				return false, err
 			}
 			written = k == queue.Write
@@ -174,6 +180,12 @@ func (s *shelf) answered(x errand, c *cache.Cache) error {
 		s.answers[0]++
 	} else {
 		s.answers[1]++
+	}
+	if s.staging {
+		if x.job != nil && x.job.waiting != nil {
+			s.found = append(s.found, finding{x.job, x.job.waiting, x.began})
+		}
+		return s.tick(c)
 	}
 	s.serving, s.asker = x.began, x.job
 	err := c.Tick()

@@ -65,7 +65,14 @@ func newSizes(w *workload.Workload, o *Options) (sizes, error) {
 			return sizes{}, err
 		}
 		s.host = s.hostSize
-		if !o.uncut {
+		switch {
+		case o.uncut:
+		case o.bufferOnly:
+			// Shares of the pools decide who waits for room: four times what may be
+			// staged at most leave nobody waiting, as more would.
+			most := 4 * tokens
+			s.host = cache.PoolSizes{Full: min(s.host.Full, most), SWA: min(s.host.SWA, most+4*least)}
+		default:
 			s.host = cache.PoolSizes{Full: min(s.host.Full, tokens), SWA: min(s.host.SWA, tokens), Mamba: min(s.host.Mamba, states)}
 		}
 		if o.HostBytes == model.Unlimited {

@@ -85,6 +85,8 @@ type Storage struct {
 	StampsChecked int64 `json:"stamps_checked"`
 	WrongStamps   int64 `json:"wrong_stamps"`
 
+	// Staging says what happened in the staging area; null: the host is a tier.
+	Staging *Staging   `json:"staging,omitempty"`
 	Store   StoreStats `json:"store"`
 	Remarks []string   `json:"remarks"` // what the numbers mean for the size of the tier
 }
@@ -141,6 +143,9 @@ func (r *run) attachStorage(ctx context.Context) error {
 	}
 	r.shelf = newShelf(&r.o)
 	r.shelf.wake = r.driver.wakeWaiting
+	if r.shelf.staging = r.o.bufferOnly; r.shelf.staging {
+		r.shelf.wrote = r.driver.wakeUp
+	}
 	err = r.meter.c.AttachStorage(cache.StorageOptions{
 		Store: counted{store, r.shelf}, StopPolicy: r.o.stopPolicy, PrefetchThreshold: r.o.PrefetchThreshold, Timeout: r.shelf.timeout,
 		Manual: true, Started: r.shelf.started, Now: r.shelf.clock,
@@ -203,6 +208,7 @@ func storageReport(run *run) *Storage {
 		CouldHaveGiven: r.lacked, UnseenElsewhere: r.unseen,
 		StampsChecked: run.stamps.checked, WrongStamps: run.stamps.wrong, Store: storeStats(run.store.Stats()),
 		Remarks: []string{},
+		Staging: stagingReport(o, &s),
 	}
 	x.remark(o, r.last.Seconds())
 	return x

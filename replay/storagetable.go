@@ -64,15 +64,21 @@ func (r *Report) prefetchTable() table.Writer {
 			t.AppendRow(table.Row{name, grouped(n), percent(share(n, s.Attempts+s.DeclinedUnbacked))})
 		}
 	}
-	revoked := s.RevokedFullMiss + s.RevokedInsufficient + s.RevokedUnanswered + s.RevokedNoRoom + s.RefillsDropped
+	staging := s.Staging
+	if staging == nil {
+		staging = &Staging{}
+	}
+	revoked := staging.RevokedBaseGone + staging.RevokedCovered + s.RevokedFullMiss + s.RevokedInsufficient + s.RevokedUnanswered + s.RevokedNoRoom + s.RefillsDropped
 	row("declined: too few tokens are missing", s.DeclinedTooShort)
-	row("declined: half of the host is being fetched", s.DeclinedRateLimited)
+	row("declined: half of the host is being fetched", s.DeclinedRateLimited-staging.Parked)
 	row("declined: what is above is not on the host", s.DeclinedUnbacked)
 	row("ended: nothing found", s.RevokedFullMiss)
 	row("ended: too little found", s.RevokedInsufficient)
 	row("ended: not waited for the answer", s.RevokedUnanswered)
 	row("ended: no room on the host", s.RevokedNoRoom)
 	row("ended: what is above left the host", s.RefillsDropped)
+	row("ended: what is above left the device", staging.RevokedBaseGone)
+	row("ended: the device got all of it", staging.RevokedCovered)
 	row("read, or given up while they were read", max(0, s.Issued-revoked))
 	t.AppendFooter(table.Row{"all", grouped(s.Attempts + s.DeclinedUnbacked), ""})
 	return t
@@ -95,7 +101,7 @@ func (s *Storage) remark(o *Options, simulated float64) {
 	if o.stopPolicy == cache.BestEffort && o.Concurrency > 0 {
 		add("best-effort gives nothing where arrival times are not kept: a request begins at once when it comes")
 	}
-	if n := s.DeclinedRateLimited; 10*n > s.Attempts {
+	if n := s.DeclinedRateLimited; s.Staging == nil && 10*n > s.Attempts {
 		add("%s of the prefetches were declined because half of the host was being fetched already: a larger host would take more", percent(share(n, s.Attempts)))
 	}
 	switch {

@@ -29,6 +29,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	if r.Storage != nil {
 		tables = append(tables, r.storageTable(), r.prefetchTable())
+		if s := r.Storage.Staging; s != nil {
+			tables = append(tables, s.table())
+		}
 	}
 	for _, t := range append(tables, r.calls()) {
 		b.WriteString(t.Render())

@@ -88,7 +88,7 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&r.model, "model", defaultModel, "model profile: "+strings.Join(model.Names(), ", ")+", or a YAML file")
 	f.StringVar(&r.device, "device-bytes", defaultDevice, "memory for cached state, as 40GiB, 1.5TiB or unlimited; the built-in workload has "+builtInDevice)
 	f.StringVar(&r.host, "host-bytes", "", "memory of a host tier below the device, as 400GiB or unlimited; 0: none (default: none)")
-	f.StringVar(&r.o.WritePolicy, "write-policy", "write-through", "when data is copied to the host: write-through, write-through-selective or write-back")
+	f.StringVar(&r.o.WritePolicy, "write-policy", "write-through", "when data is copied to the host: write-through, write-through-selective or write-back; or buffer-only: the host is a staging area between device and storage, and keeps nothing")
 	f.StringVar(&r.bandwidth, "host-bandwidth", "25GB", "bytes that the link to the host moves in a second, each way")
 	f.DurationVar(&r.o.HostLatency, "host-latency", replay.DefaultHostLatency, "time that each copy takes besides")
 	r.storage.add(f, &r.o)
@@ -258,6 +258,9 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 			return nil, fmt.Errorf("--host-bytes: %w", err)
 		}
 	}
+	if err := r.bufferOnly(); err != nil {
+		return nil, err
+	}
 	if r.host == "" {
 		for _, name := range []string{"write-policy", "host-bandwidth", "host-latency"} {
 			if flags.Changed(name) {
@@ -297,6 +300,21 @@ func (r *replayFlags) options(c *cobra.Command) (sizes []int64, err error) {
 		return nil, fmt.Errorf("--sweep: %w", err)
 	}
 	return sizes, nil
+}
+
+// bufferOnly refuses a staging area that lacks its own memory or what is behind it.
+func (r *replayFlags) bufferOnly() error {
+	var lack []string
+	if r.host == "" {
+		lack = append(lack, "--host-bytes, as --host-bytes 20GiB")
+	}
+	if r.storage.url == "" {
+		lack = append(lack, "--storage, as --storage file:DIR")
+	}
+	if len(lack) == 0 || strings.ReplaceAll(r.o.WritePolicy, "_", "-") != replay.BufferOnly {
+		return nil
+	}
+	return fmt.Errorf("--write-policy %s stages on the host what goes to storage and comes from it: add %s", replay.BufferOnly, strings.Join(lack, ", and "))
 }
 
 // openLog opens the file for the operation log, if there is to be one.
