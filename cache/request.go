@@ -118,7 +118,7 @@ func (r *Request) Origin() Origin {
 		o.Storage = min(r.loaded, below)
 		o.Host = below - o.Storage
 		o.Device -= below
-		if r.cache.bufferOnly() { // what was spliced has gone, and others have computed more
+		if r.cache != nil && r.cache.bufferOnly() { // what was spliced has gone, and others have computed more
 			o.Host, o.Device = 0, o.Device+o.Host
 		}
 	}
