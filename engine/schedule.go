@@ -115,8 +115,8 @@ func room(err error) bool {
 // admit lets waiting requests in while there is room and the step has prompt
 // tokens left to compute.
 func (e *Engine) admit(ctx context.Context) error {
-	if e.blocked && len(e.running) > 0 {
-		return nil
+	if len(e.running) > 0 && (e.blocked || len(e.retracted) > 0) {
+		return nil // those who come later must not take the room that one of retracted waits for
 	}
 	e.blocked = false
 	if err := e.sort(); err != nil {
@@ -145,7 +145,7 @@ func (e *Engine) admit(ctx context.Context) error {
 			i++
 			continue
 		case room(err):
-			return e.stuck(err)
+			return e.stuck(t, err)
 		case err != nil:
 			return err
 		}
@@ -185,12 +185,11 @@ func (e *Engine) fits(t *Task) bool {
 }
 
 // stuck decides about a shortage: while others run, or something is in flight, it
-// may go away; else the first request in line can never be served.
-func (e *Engine) stuck(err error) error {
-	if len(e.running) > 0 || e.inFlight() || len(e.waiting) == 0 {
+// may go away; else the request that finds no room can never be served.
+func (e *Engine) stuck(t *Task, err error) error {
+	if len(e.running) > 0 || e.inFlight() {
 		return nil
 	}
-	t := e.waiting[0]
 	return e.giveUp(t, err)
 }
 
