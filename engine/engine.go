@@ -237,13 +237,21 @@ func (e *Engine) Queued() (waiting, running int) {
 	return len(e.waiting) + len(e.retracted), len(e.running)
 }
 
-// Close ends the cache's goroutines. Requests that have not ended are aborted.
+// errClosed answers what comes after Close.
+var errClosed = errors.New("the engine is closed: open another one")
+
+// Close ends the cache's goroutines. Requests that have not ended are aborted,
+// and no more are taken.
 func (e *Engine) Close() {
-	for _, list := range [][]*Task{e.waiting, e.running, e.retracted} {
-		for _, t := range list {
+	if e.failed == nil {
+		e.failed = errClosed
+	}
+	for _, list := range []*[]*Task{&e.waiting, &e.running, &e.retracted} {
+		for len(*list) > 0 { // OnEnd may abort others
+			t := (*list)[0]
+			e.remove(t)
 			t.end(FinishAborted, nil)
 		}
 	}
-	e.waiting, e.running, e.retracted = nil, nil, nil
 	e.cache.Close()
 }
