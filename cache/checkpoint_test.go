@@ -325,3 +325,20 @@ func TestCheckpointStaysWhileOthersRun(t *testing.T) {
 	wantInt(t, "protected", r.Protected(), 16)
 	m.ok(m.cache.Abort(r))
 }
+
+// An insert that is cut short takes the longest checkpoint that it reaches, and
+// the state of that one: one token more in a state than in its key is wrong.
+func TestCheckpointOfACutInsert(t *testing.T) {
+	k := checkpoint{lengths: [2]int{128, 64}, length: 128, last: 0}
+	for _, x := range []struct{ n, length, buffer int }{
+		{200, 128, 0}, {128, 128, 0}, {127, 64, 1}, {64, 64, 1}, {63, 0, none},
+	} {
+		if length, buffer := k.upTo(x.n); length != x.length || buffer != x.buffer {
+			t.Errorf("%d tokens: the state of %d in buffer %d, want %d in %d", x.n, length, buffer, x.length, x.buffer)
+		}
+	}
+	k = checkpoint{lengths: [2]int{none, none}, length: none}
+	if length, buffer := k.upTo(100); length != 0 || buffer != none {
+		t.Errorf("without a checkpoint: %d in buffer %d", length, buffer)
+	}
+}
