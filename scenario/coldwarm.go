@@ -88,10 +88,13 @@ func coldWarm(ctx context.Context, o *Options) ([]Arm, error) {
 // traffic serves n requests over one mix.
 func (o *Options) traffic(ctx context.Context, m mix, n int, draw *rand.Rand) (*Arm, error) {
 	window := m.page + 1 + draw.IntN(m.page+2)
+	const running = 4
+	buffers := 1 + draw.IntN(2)
 	s := setup{
 		// States lie on a grid that is coarser than the pages, or as fine.
-		components: m.components, page: m.page, window: window, chunk: m.page << draw.IntN(3), step: 3*m.page + draw.IntN(3*m.page), running: 4,
-		pools: cache.PoolSizes{Full: 16 * m.page, SWA: 16 * m.page, Mamba: 9},
+		components: m.components, page: m.page, window: window, chunk: m.page << draw.IntN(3), step: 3*m.page + draw.IntN(3*m.page),
+		running: running, buffers: buffers,
+		pools: cache.PoolSizes{Full: 16 * m.page, SWA: 16 * m.page, Mamba: running*(1+buffers) + 1},
 	}
 	if m.host {
 		s.host = &cache.HostOptions{
@@ -156,8 +159,12 @@ func (o *Options) traffic(ctx context.Context, m mix, n int, draw *rand.Rand) (*
 	}
 	for i := range n {
 		var prompt []tree.Token
-		for range 1 + draw.IntN(3) {
-			t := text(draw.IntN(3), 3*m.page)
+		for part := range 1 + draw.IntN(3) {
+			length := 2 * m.page
+			if part == 0 { // shared beginnings reach over the coarsest grid
+				length = 5 * m.page
+			}
+			t := text(draw.IntN(3), length)
 			prompt = append(prompt, t[:1+draw.IntN(len(t))]...)
 		}
 		p := engine.Params{

@@ -32,6 +32,7 @@ type setup struct {
 	pools      cache.PoolSizes
 	host       *cache.HostOptions
 	running    int
+	buffers    int       // track buffers of a request; 0: one
 	broken     []Feature // features that this arm leaves out, whatever the options say
 }
 
@@ -57,7 +58,7 @@ func newRig(o *Options, s setup) (*rig, error) {
 	r.engine, err = engine.New(engine.Options{
 		Model: m, ChunkTokens: s.step, MaxRunning: s.running, ShareStates: !has(CopyOnWrite),
 		Cache: cache.Options{
-			Tree: tree.Options{PageSize: s.page}, Pools: s.pools, TrackBuffers: 1, Host: host,
+			Tree: tree.Options{PageSize: s.page}, Pools: s.pools, TrackBuffers: max(s.buffers, 1), Host: host,
 			NoBranching: !has(Branching), KeepOutOfWindow: !has(Freeing),
 			Broken: cache.Broken{HybridGuard: !has(HybridGuard), WindowCheck: !has(WindowCheck)},
 		},

@@ -113,6 +113,25 @@ func TestWithoutHost(t *testing.T) {
 	}
 }
 
+// Traffic in which nothing is reused would show nothing.
+func TestColdWarmReuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	r := run(t, "cold-warm", scenario.Options{Requests: 2000})
+	idle := 0
+	for _, a := range r.Arms {
+		// What comes from a store depends on its speed.
+		if a.Measured["reused_tokens"] == 0 && !strings.Contains(a.Name, "storage") {
+			idle++
+			t.Logf("%s: %v", a.Name, a.Measured)
+		}
+	}
+	if idle > 5 {
+		t.Errorf("%d of %d mixes reuse nothing", idle, len(r.Arms))
+	}
+}
+
 func TestUnknownNames(t *testing.T) {
 	var unknown *scenario.UnknownError
 	if _, err := scenario.Find("nothing"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "cold-warm") {
