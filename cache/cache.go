@@ -67,6 +67,9 @@ type Broken struct {
 	// WindowCheck lets a match take all that Full has on the device, whatever the
 	// other components lack there.
 	WindowCheck bool
+	// ShortWindow takes a window from storage that is shorter than it must be also
+	// below a node (against rule PF-29).
+	ShortWindow bool
 }
 
 // Bounds of what a cache starts at once: more is a slip, and could take all memory.

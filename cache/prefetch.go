@@ -55,7 +55,7 @@ func (c *Cache) need(id tree.Component, pages int, root bool) (n storage.Need, o
 		return storage.Need{Policy: storage.AllPages}, true
 	case tree.SWA:
 		window := c.wholeWindow() / c.page
-		if pages < window && !root {
+		if pages < window && !root && !c.opts.Broken.ShortWindow {
 			return n, false // a window that begins above the anchor is not taken
 		}
 		return storage.Need{Policy: storage.TrailingPages, Trailing: min(pages, window)}, pages > 0

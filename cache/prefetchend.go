@@ -174,6 +174,9 @@ func (c *Cache) graft(p *prefetch, usable int) (loaded int, err error) {
 		return 0, c.dropPrefetch(p)
 	}
 	commit := tree.PrefetchCommit{Anchor: p.anchor, Inserted: result}
+	if c.opts.Broken.ShortWindow {
+		commit.Anchor = c.tree.Root() // where any length is taken
+	}
 	_, found := p.read.Progress()
 	for i, a := range p.aux {
 		if a.sidecar == none {

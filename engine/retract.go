@@ -55,7 +55,13 @@ func (e *Engine) again(t *Task) error {
 	if err := harmless(e.cache.Finish(t.request, true)); err != nil {
 		return err
 	}
+	return e.anew(t)
+}
+
+// anew queues a request whose end in the cache was only one for now.
+func (e *Engine) anew(t *Task) error {
 	e.remove(t)
+	t.saved = nil
 	t.tokens, t.pending = append(t.tokens, t.pending...), t.pending[:0]
 	if err := e.queue(t); err != nil {
 		t.end(FinishFailed, err)
@@ -89,8 +95,17 @@ func (e *Engine) restore(ctx context.Context) error {
 			t.saved = nil
 			e.running = append(e.running, t)
 			continue
+		case errors.As(err, &failed) && len(e.running) > 0:
+			return nil // later
 		case errors.As(err, &failed):
-			return nil
+			// Nobody else may come who would try again: compute it anew.
+			if err := harmless(e.cache.Abort(t.request)); err != nil {
+				return err
+			}
+			if err := e.anew(t); err != nil {
+				return err
+			}
+			continue
 		case room(err):
 			if len(e.running) == 0 && !e.inFlight() {
 				return e.giveUp(t, &NoRoomError{Request: t.id, Tokens: len(t.tokens)})

@@ -133,8 +133,8 @@ func sharedPrefix(ctx context.Context, o *Options) ([]Arm, error) {
 				return err
 			}
 			for _, t := range tasks {
-				if t.Err() != nil {
-					return t.Err()
+				if err := t.Err(); err != nil {
+					arm.judge(err.Error())
 				}
 				if m := t.Mismatches(); len(m) > 0 {
 					arm.judge(fmt.Sprintf("request %d read %v", t.ID(), m[0]))

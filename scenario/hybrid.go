@@ -70,6 +70,9 @@ func hybridCheckpoint(ctx context.Context, o *Options) ([]Arm, error) {
 // model's: at the root that is the whole sequence, below another node it is a
 // window with a hole.
 func shortenedPrefetch(ctx context.Context, o *Options) ([]Arm, error) {
+	if !o.has(HostTier) {
+		return nil, &NeedsError{"shortened-prefetch", HostTier}
+	}
 	dir, err := os.MkdirTemp("", "treecore-scenario-")
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func newRig(o *Options, s setup) (*rig, error) {
 		Cache: cache.Options{
 			Tree: tree.Options{PageSize: s.page}, Pools: s.pools, TrackBuffers: max(s.buffers, 1), Host: host,
 			NoBranching: !has(Branching), KeepOutOfWindow: !has(Freeing),
-			Broken: cache.Broken{HybridGuard: !has(HybridGuard), WindowCheck: !has(WindowCheck)},
+			Broken: cache.Broken{HybridGuard: !has(HybridGuard), WindowCheck: !has(WindowCheck), ShortWindow: !has(ShortWindow)},
 		},
 	})
 	return r, err
@@ -75,7 +75,7 @@ func (r *rig) serve(ctx context.Context, p engine.Params) (*engine.Task, error) 
 	if err := r.engine.Drain(ctx); err != nil {
 		return nil, err
 	}
-	return t, t.Err()
+	return t, nil
 }
 
 // cold runs a request on an engine that reuses nothing.
@@ -104,6 +104,9 @@ func (r *rig) cold(ctx context.Context, p engine.Params) (*engine.Task, error) {
 
 // differs says how a warm answer differs from the cold one; "": it does not.
 func differs(warm, cold *engine.Task) string {
+	if err := warm.Err(); err != nil {
+		return err.Error()
+	}
 	if m := warm.Mismatches(); len(m) > 0 {
 		return fmt.Sprintf("request %d read %v", warm.ID(), m[0])
 	}

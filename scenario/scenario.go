@@ -27,12 +27,13 @@ const (
 	HybridGuard Feature = "hybrid-guard"  // a state is attached to its own key only
 	WindowCheck Feature = "window-check"  // a match ends where all components can go on
 	CopyOnWrite Feature = "copy-on-write" // a request runs on a copy of the tree's state
+	ShortWindow Feature = "short-window"  // a window from storage that is too short is rejected
 	HostTier    Feature = "host"          // there is a host tier
 )
 
 // Features lists all features.
 func Features() []Feature {
-	return []Feature{Branching, Freeing, HybridGuard, WindowCheck, CopyOnWrite, HostTier}
+	return []Feature{Branching, Freeing, HybridGuard, WindowCheck, CopyOnWrite, ShortWindow, HostTier}
 }
 
 // Options of a run. The zero value runs at full size on the symbolic model.
@@ -98,6 +99,16 @@ type UnknownError struct{ What, Name, Known string }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s %q is not known: give one of %s", e.What, e.Name, e.Known)
+}
+
+// NeedsError says that a scenario cannot be run without a feature.
+type NeedsError struct {
+	Scenario string
+	Feature  Feature
+}
+
+func (e *NeedsError) Error() string {
+	return fmt.Sprintf("scenario %s needs %s: leave out something else", e.Scenario, e.Feature)
 }
 
 // Find returns a scenario by its name; another one is an *UnknownError.

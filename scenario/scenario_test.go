@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestScenarios(t *testing.T) {
 				o := scenario.Options{Tiny: tiny, Requests: 1000}
 				if tiny {
 					o.Requests = 200
+				}
+				if os.Getenv("TREECORE_LONG") != "" && !tiny {
+					o.Requests = 10000
 				}
 				if testing.Short() {
 					o.Requests = 90 // one for each mix
@@ -72,6 +76,8 @@ func TestWithout(t *testing.T) {
 		{"branching", scenario.Branching, "[0 64 64 64]", "t"},
 		{"branching", scenario.Freeing, "[0 24576 24576 24576]", "s"},
 		{"hybrid-checkpoint", scenario.HybridGuard, "resumed at 96, expected is 64", "st"},
+		{"branching", scenario.WindowCheck, "request", "t"},
+		{"shortened-prefetch", scenario.ShortWindow, "cached 12, from storage 4", "st"},
 		{"cold-warm", scenario.HybridGuard, "mamba", "s"},
 		{"cold-warm", scenario.WindowCheck, "swa", "s"},
 		{"cold-warm", scenario.CopyOnWrite, "mamba", "s"},
@@ -129,6 +135,17 @@ func TestColdWarmReuses(t *testing.T) {
 	}
 	if idle > 5 {
 		t.Errorf("%d of %d mixes reuse nothing", idle, len(r.Arms))
+	}
+}
+
+func TestWhatCannotBeLeftOut(t *testing.T) {
+	s, err := scenario.Find("shortened-prefetch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var needs *scenario.NeedsError
+	if _, err := s.Run(context.Background(), scenario.Options{Without: []scenario.Feature{scenario.HostTier}}); !errors.As(err, &needs) {
+		t.Error(err)
 	}
 }
 

@@ -130,6 +130,9 @@ func runScenario(c *cobra.Command, s scenario.Scenario, o scenario.Options, json
 	o.Progress = func(done, of int) { bar.set(int64(100 * done / of)) }
 	r, err := s.Run(c.Context(), o)
 	bar.done()
+	if errors.As(err, new(*scenario.NeedsError)) {
+		return fmt.Errorf("--without: %w", err)
+	}
 	if err != nil {
 		return &failure{err}
 	}
