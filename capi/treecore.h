@@ -564,7 +564,8 @@ TC_API int32_t tc_commit_load_back(tc_core core, tc_node node, const tc_slots *f
 /* nothing */
 TC_API int32_t tc_finish_load_back(tc_core core, tc_node node, tc_buffer *out);
 
-/* hashes are hash_count times 32 bytes. tc_host_inserted, list of action */
+/* hashes are hash_count times 32 bytes; null: they were not computed.
+ * tc_host_inserted, list of action */
 TC_API int32_t tc_insert_host(tc_core core, tc_node anchor, const tc_key *key, const tc_slots *slots, const uint8_t *hashes, uint64_t hash_count, tc_buffer *out);
 
 /* found has TC_COMPONENTS numbers. bool mamba exist, frees, list of action */

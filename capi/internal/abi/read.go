@@ -234,7 +234,11 @@ func transfers(op, field string, t *C.tc_transfer, n C.uint64_t) ([]tree.Transfe
 	return out, nil
 }
 
+// digests returns nil for a null pointer: none were computed.
 func digests(op, field string, d *C.uint8_t, n C.uint64_t) ([]tree.Digest, error) {
+	if d == nil && n == 0 {
+		return nil, nil
+	}
 	v, err := items[tree.Digest](op, field, unsafe.Pointer(d), n)
 	return append([]tree.Digest{}, v...), err
 }
