@@ -87,48 +87,50 @@ func tc_evict(handle C.tc_core, wanted *C.int64_t, out *C.tc_buffer) C.int32_t {
 	})
 }
 
-// evict makes a whole eviction without backups. A walk is a matter of this call
-// alone, so an error in the middle of one, which only a fault of the tree could
-// give, ends the walk and is returned as a panic: what went already must not be
-// lost unnoticed.
+// evict makes a whole eviction without backups. That a walk is open is found
+// before the first one starts, and nothing else can go wrong between the steps of
+// one call: an error there is a fault of the tree and becomes a panic, since what
+// went already must not be lost unnoticed.
 func (c *core) evict(wanted tree.Units) (total tree.Evicted, err error) {
 	if c.tree.Switches().WriteBack {
 		return total, &tree.OrderError{Op: "tc_evict", Problem: "under write-back victims must be backed up between the steps: use tc_evict_start"}
 	}
 	has := c.tree.Options().Components
-	for id := tree.Full; id < tree.NumComponents; id++ {
-		if !has.Has(id) || wanted[id] <= 0 {
+	for id := range wanted {
+		if !has.Has(tree.Component(id)) || wanted[id] <= 0 {
 			wanted[id] = 0
 			continue
 		}
-		if err := c.tree.EvictStart(id, wanted[id]); err != nil {
-			for before := tree.Full; before < id; before++ {
-				if wanted[before] > 0 {
-					must(c.tree.EvictEnd(before))
-				}
-			}
+		if err := c.tree.EvictStart(tree.Component(id), wanted[id]); err != nil {
 			return total, err
 		}
+		must(c.tree.EvictEnd(tree.Component(id)))
 	}
-	for id := tree.Full; id < tree.NumComponents; id++ {
-		if wanted[id] <= 0 {
-			continue
+	for id := range wanted {
+		if total.Freed[id] < wanted[id] {
+			c.evictFor(tree.Component(id), wanted[id], &total)
 		}
-		for total.Freed[id] < wanted[id] {
-			s, err := c.tree.EvictNext(id, total.Freed)
-			must(err)
-			merge(&total, &s.Evicted)
-			if s.Node != tree.NoNode {
-				leaf, err := c.tree.EvictLeaf(s.Node, false)
-				must(err)
-				merge(&total, &leaf.Evicted)
-			} else if !s.MadeProgress {
-				break
-			}
-		}
-		must(c.tree.EvictEnd(id))
 	}
 	return total, nil
+}
+
+// evictFor walks for one component until the total reaches n.
+func (c *core) evictFor(id tree.Component, n int, total *tree.Evicted) {
+	must(c.tree.EvictStart(id, n))
+	for {
+		s, err := c.tree.EvictNext(id, total.Freed)
+		must(err)
+		merge(total, &s.Evicted)
+		if s.Node == tree.NoNode && !s.MadeProgress {
+			break
+		}
+		if s.Node != tree.NoNode {
+			leaf, err := c.tree.EvictLeaf(s.Node, false)
+			must(err)
+			merge(total, &leaf.Evicted)
+		}
+	}
+	must(c.tree.EvictEnd(id))
 }
 
 func must(err error) {
