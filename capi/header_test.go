@@ -89,7 +89,7 @@ func cType(t *testing.T, e ast.Expr) string {
 	case *ast.SelectorExpr:
 		return e.Sel.Name
 	}
-	t.Fatal(fmt.Sprintf("a parameter is %T: use the types of C", e))
+	t.Fatalf("a parameter is %T: use the types of C", e)
 	return ""
 }
 

@@ -85,12 +85,15 @@ func compiler(t *testing.T) []string {
 	return cc
 }
 
-// compile makes testdata/exercise.c a program; an error is the compiler's.
-func compile(t *testing.T, dir string, flags ...string) (string, error) {
+// exercise is the C program that uses all of the library.
+var exercise = filepath.Join("testdata", "exercise.c")
+
+// compile makes a program of a source; an error is the compiler's.
+func compile(t *testing.T, dir, source string, flags ...string) (string, error) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "exercise")
+	program := filepath.Join(t.TempDir(), "program")
 	cc := append(compiler(t), "-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-I.")
-	cc = append(append(cc, flags...), "-o", program, filepath.Join("testdata", "exercise.c"),
+	cc = append(append(cc, flags...), "-o", program, source,
 		"-L"+dir, "-ltreecore", "-lpthread", "-Wl,-rpath,"+dir)
 	if text, err := exec.Command(cc[0], cc[1:]...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %v\n%s", cc, err, text)
@@ -107,7 +110,7 @@ func run(t *testing.T, name string, arguments ...string) {
 
 // TestExercise runs the C program, and many random calls besides.
 func TestExercise(t *testing.T) {
-	program, err := compile(t, library(t, plain))
+	program, err := compile(t, library(t, plain), exercise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +139,40 @@ func TestExerciseUnderSanitizers(t *testing.T) {
 	// The library that is watched, too, keeps old addresses on Go stacks, which
 	// hides leaks; the other one does not.
 	for _, of := range []made{sanitized, plain} {
-		program, err := compile(t, library(t, of), sanitizers...)
+		program, err := compile(t, library(t, of), exercise, sanitizers...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		run(t, program)
+	}
+}
+
+// TestReadme compiles and runs the program of the README, which says what it
+// prints.
+func TestReadme(t *testing.T) {
+	dir := library(t, plain)
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, found := strings.Cut(string(text), "```c\n")
+	program, rest, ends := strings.Cut(program, "```\n")
+	_, want, says := strings.Cut(rest, "prints `")
+	want, _, _ = strings.Cut(want, "`")
+	if !found || !ends || !says {
+		t.Fatal("README.md has no program, or does not say what it prints")
+	}
+	source := filepath.Join(t.TempDir(), "first.c")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, err := compile(t, dir, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := exec.Command(first).CombinedOutput()
+	if err != nil || string(printed) != want+"\n" {
+		t.Fatalf("it printed %q, README.md says %q (%v)", printed, want, err)
 	}
 }
 
