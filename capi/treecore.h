@@ -407,7 +407,7 @@ TC_API int32_t tc_evict_end(tc_core core, uint32_t component, tc_buffer *out);
 /* A whole eviction in one crossing, for a caller that does not write back: for
  * each component in order, as far as units[component] is not reached by what went
  * already, start, next, leaf ... end. Under write-back, with no room for a step
- * in between, it is TC_ORDER, and so it is while a walk is open. units has
+ * in between, it is TC_ORDER, and so it is while a walk or an insert is open. units has
  * TC_COMPONENTS numbers. evicted */
 TC_API int32_t tc_evict(tc_core core, const int64_t *units, tc_buffer *out);
 

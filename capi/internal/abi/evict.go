@@ -7,7 +7,11 @@ package abi
 // #include <treecore.h>
 import "C"
 
-import "github.com/treecore/treecore/tree"
+import (
+	"errors"
+
+	"github.com/treecore/treecore/tree"
+)
 
 //export tc_evict_start
 func tc_evict_start(handle C.tc_core, which C.uint32_t, n C.int64_t, out *C.tc_buffer) C.int32_t {
@@ -88,9 +92,10 @@ func tc_evict(handle C.tc_core, wanted *C.int64_t, out *C.tc_buffer) C.int32_t {
 }
 
 // evict makes a whole eviction without backups. That a walk is open is found
-// before the first one starts, and nothing else can go wrong between the steps of
-// one call: an error there is a fault of the tree and becomes a panic, since what
-// went already must not be lost unnoticed.
+// before the first one starts. An error between the steps, which only a tree in
+// disorder gives, ends the eviction: it is returned if nothing went before it,
+// since slots that were freed must reach their owner; the next call meets it
+// again.
 func (c *core) evict(wanted tree.Units) (total tree.Evicted, err error) {
 	if c.tree.Switches().WriteBack {
 		return total, &tree.OrderError{Op: "tc_evict", Problem: "under write-back victims must be backed up between the steps: use tc_evict_start"}
@@ -104,38 +109,47 @@ func (c *core) evict(wanted tree.Units) (total tree.Evicted, err error) {
 		if err := c.tree.EvictStart(tree.Component(id), wanted[id]); err != nil {
 			return total, err
 		}
-		must(c.tree.EvictEnd(tree.Component(id)))
+		if err := c.tree.EvictEnd(tree.Component(id)); err != nil {
+			return total, err
+		}
 	}
 	for id := range wanted {
-		if total.Freed[id] < wanted[id] {
-			c.evictFor(tree.Component(id), wanted[id], &total)
+		if total.Freed[id] >= wanted[id] {
+			continue
+		}
+		if err := c.evictFor(tree.Component(id), wanted[id], &total); err != nil {
+			if total.Frees.Empty() {
+				return total, err
+			}
+			break
 		}
 	}
 	return total, nil
 }
 
 // evictFor walks for one component until the total reaches n.
-func (c *core) evictFor(id tree.Component, n int, total *tree.Evicted) {
-	must(c.tree.EvictStart(id, n))
+func (c *core) evictFor(id tree.Component, n int, total *tree.Evicted) (err error) {
+	if err := c.tree.EvictStart(id, n); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.tree.EvictEnd(id)) }()
 	for {
 		s, err := c.tree.EvictNext(id, total.Freed)
-		must(err)
+		if err != nil {
+			return err
+		}
 		merge(total, &s.Evicted)
 		if s.Node == tree.NoNode && !s.MadeProgress {
-			break
+			return nil
 		}
-		if s.Node != tree.NoNode {
-			leaf, err := c.tree.EvictLeaf(s.Node, false)
-			must(err)
-			merge(total, &leaf.Evicted)
+		if s.Node == tree.NoNode {
+			continue
 		}
-	}
-	must(c.tree.EvictEnd(id))
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err.Error())
+		leaf, err := c.tree.EvictLeaf(s.Node, false)
+		if err != nil {
+			return err
+		}
+		merge(total, &leaf.Evicted)
 	}
 }
 
