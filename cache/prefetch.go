@@ -110,25 +110,26 @@ func (c *Cache) Prefetch(r *Request) error {
 	return nil
 }
 
-// plan says from where on a request would be fetched: the deepest node of its
-// match under which a refill may be put.
-func (c *Cache) prefetchKey(r *Request) (anchor tree.NodeID, depth int, key tree.Key, err error) {
+// prefetchKey says from where on a request would be fetched: below the deepest
+// node of its match, which ends at depth. The key is that of the whole pages
+// after it; without tokens: there are none.
+func (c *Cache) prefetchKey(r *Request) (anchor tree.NodeID, depth int, key tree.Key) {
 	anchor = r.match.BestNode
 	depth = r.match.DeviceLen + r.match.HostHitLen
 	tokens := r.tokens[:r.prompt-1]
 	units := (max(len(tokens)-c.extra, 0) - depth) / c.page * c.page
 	if units <= 0 {
-		return anchor, depth, tree.Key{}, nil
+		return anchor, depth, tree.Key{}
 	}
 	key = tree.Key{Tokens: tokens[depth : depth+units+c.extra], Namespace: r.namespace, Bigram: c.extra == 1}
-	return anchor, depth, key, nil
+	return anchor, depth, key
 }
 
 func (c *Cache) startPrefetch(r *Request) error {
 	st, s := c.storage, &c.stats.Storage
-	anchor, depth, key, err := c.prefetchKey(r)
-	if err != nil || key.Tokens == nil {
-		return err
+	anchor, depth, key := c.prefetchKey(r)
+	if key.Tokens == nil {
+		return nil
 	}
 	root, staging := anchor == c.tree.Root(), c.bufferOnly()
 	if !root && !c.writeBack() && !staging {
@@ -395,9 +396,9 @@ func (c *Cache) StorageHit(ctx context.Context, r *Request) (int, error) {
 			return 0, err
 		}
 	}
-	anchor, _, key, err := c.prefetchKey(r)
-	if err != nil || key.Tokens == nil {
-		return 0, err
+	anchor, _, key := c.prefetchKey(r)
+	if key.Tokens == nil {
+		return 0, nil
 	}
 	last, chained, err := c.tree.LastHash(anchor)
 	if err != nil {

@@ -6,6 +6,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/treecore/treecore/storage"
 	"github.com/treecore/treecore/tree"
@@ -95,11 +96,7 @@ func (c *Cache) mayStop(p *prefetch) (bool, error) {
 			if !wait && !c.bufferOnly() {
 				// What comes would be dropped while the anchor's own copy is under way
 				// (case C-027). That takes one copy's time.
-				n, err := c.tree.Inspect(p.anchor)
-				if err != nil {
-					return false, err
-				}
-				wait = n.WriteThroughPending != 0 && !c.writeBack()
+				wait = !c.writeBack() && c.host.copying(p.anchor)
 			}
 		}
 	}
@@ -108,6 +105,11 @@ func (c *Cache) mayStop(p *prefetch) (bool, error) {
 		return false, err
 	}
 	return values[0] == 1 || values[1] == -1, nil
+}
+
+// copying reports whether a backup that claims the node is in flight.
+func (h *hostTier) copying(id tree.NodeID) bool {
+	return slices.ContainsFunc(h.backups, func(b *backup) bool { return !b.undone && slices.Contains(b.publish, id) })
 }
 
 func truth(b bool) int64 {

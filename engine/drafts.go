@@ -5,6 +5,7 @@ package engine
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/treecore/treecore/tree"
 )
@@ -48,7 +49,7 @@ func (e *Engine) decodeDrafts(t *Task) error {
 	// A stop token ends the output, and what was right after it does not count.
 	keep := len(next)
 	for i, x := range next {
-		if stops(t.params.Stop, x.token) {
+		if slices.Contains(t.params.Stop, x.token) {
 			keep = i + 1
 			break
 		}
@@ -65,13 +66,4 @@ func (e *Engine) decodeDrafts(t *Task) error {
 		}
 	}
 	return nil
-}
-
-func stops(list []tree.Token, token tree.Token) bool {
-	for _, s := range list {
-		if s == token {
-			return true
-		}
-	}
-	return false
 }

@@ -60,11 +60,11 @@ func (e *Engine) depthFirst(rank map[*Task]int) error {
 		at[id] = append(at[id], t)
 		for id != tree.NoNode {
 			weight[id]++
-			n, err := core.Inspect(id)
+			parent, _, err := core.Place(id)
 			if err != nil {
 				return err
 			}
-			id = n.Parent
+			id = parent
 		}
 	}
 	next := 0

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/treecore/treecore/cache"
 	"github.com/treecore/treecore/pool"
@@ -335,7 +336,7 @@ func (e *Engine) emit(t *Task, token tree.Token, log float32) error {
 		t.params.OnToken(t, token)
 	}
 	why := Unfinished
-	if stops(t.params.Stop, token) {
+	if slices.Contains(t.params.Stop, token) {
 		why = FinishStopped
 	}
 	if why == Unfinished && len(t.output) >= t.params.MaxTokens {

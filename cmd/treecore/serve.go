@@ -135,7 +135,11 @@ func (s *serveFlags) check(f *pflag.FlagSet) error {
 			return fmt.Errorf("--%s is %s: must be more than 0", name, x.Value)
 		}
 	}
-	if _, _, err := net.SplitHostPort(s.addr); err != nil {
+	_, port, err := net.SplitHostPort(s.addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
 		return fmt.Errorf("--addr is %q: must be HOST:PORT, as %s", s.addr, defaultAddr)
 	}
 	bytes, err := model.ParseSize(s.body)

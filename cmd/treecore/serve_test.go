@@ -159,6 +159,7 @@ func TestServeBadFlags(t *testing.T) {
 		{"extra", `unexpected argument "extra"`, exitUsage},
 		{"--nope", "unknown flag", exitUsage},
 		{"--addr nowhere", "--addr is", exitUsage},
+		{"--addr 127.0.0.1:99999", "--addr is", exitUsage},
 		{"--addr " + taken.Addr().String(), "name another address", exitFailed},
 		{"--model gpt-9", "--model: model \"gpt-9\" is not known", exitUsage},
 		{"--engine large", "--engine: is \"large\": must be symbolic or tiny", exitUsage},
